@@ -74,14 +74,14 @@ class TestSolutions:
     def test_duals_are_certified(self, monkeypatch):
         """The certificate of each solution, in double precision from the data, confirms the tolerance."""
         found = []
-        original = fold_paths.solve_path
+        original = fold_paths.FoldPath.solve
 
-        def record(path, test, tolerance, cancelled):
-            values = original(path, test, tolerance, cancelled)
-            found.extend(zip((one.problem for one in path), values.dual, strict=True))
+        def record(self, subproblem):
+            values = original(self, subproblem)
+            found.append((subproblem.problem, values.dual.copy()))
             return values
 
-        monkeypatch.setattr(fold_paths, "solve_path", record)
+        monkeypatch.setattr(fold_paths.FoldPath, "solve", record)
         assert all(model is not None for model in paths().models(1, POINTS))
         assert len(found) == len(POINTS)
         for problem, dual in found:

@@ -28,7 +28,8 @@ def compare(estimator: Any, X: Any, y: Any, points: list[Point], folds: int = 3,
     trials = paths_of(estimator, X, y, points, folds, weights)
     compared = 0
     for path in trials.paths:
-        for (point, fold), model in zip(path, trials._models(path), strict=True):
+        models = trials._engine.models(path[0][1], [point.parameters for point, _ in path])
+        for (point, fold), model in zip(path, models, strict=True):
             if model is None:
                 continue
             compared += 1

@@ -44,7 +44,7 @@ class StepLimits:
 
 # Folds on one matrix
 
-class FoldPathProblems:
+class FoldProblem:
     def __init__(
         self,
         *,
@@ -56,18 +56,20 @@ class FoldPathProblems:
         upper: _Floats,
         ridge: _Floats,
         kink: _Floats,
-        factor: _Floats,
-        start: _Floats,
         outside: _Longs,
     ) -> None: ...
 
-class FoldPathResults:
-    def __init__(self, *, dual: _Floats, offsets: _Floats, outside: _Floats, outcomes: _Longs) -> None: ...
+class FoldStart:
+    def __init__(self, *, dual: _Floats, gradient: _Floats, before: _Floats, factor: float) -> None: ...
 
-def solve_fold_path(
+class FoldResults:
+    def __init__(self, *, offsets: _Floats, outside: _Floats, outcome: _Longs) -> None: ...
+
+def solve_fold_problem(
     matrix: _Floats,
-    problems: FoldPathProblems,
-    results: FoldPathResults,
+    problem: FoldProblem,
+    start: FoldStart,
+    results: FoldResults,
     limits: StepLimits,
     values_count: int,
     max_free: int,

@@ -65,22 +65,17 @@ class PathTrials:
 
     def run(self, path: TrialPath, estimator: Any) -> Iterator[Trial]:
         """Yield the trials of a path; those that are not solved are fits of the estimator."""
-        begin = perf_counter()
-        models = self._models(path)
-        seconds = (perf_counter() - begin) / len(path)
-        for (point, fold), model in zip(path, models, strict=True):
+        models = self._engine.models(path[0][1], [point.parameters for point, _ in path])
+        for point, fold in path:
+            begin = perf_counter()
+            try:
+                model = next(models, None)
+            except (TypeError, ValueError):  # of one of the points: an independent fit says of which
+                model = None
             if self._engine.cancelled:
                 return
-            trial = None if model is None else self._scored(point, fold, model, seconds)
+            trial = None if model is None else self._scored(point, fold, model, perf_counter() - begin)
             yield self.scorer.trial(estimator, point, fold) if trial is None else trial
-
-    def _models(self, path: TrialPath) -> list[HeldOutModel | None]:
-        fold = path[0][1]
-        try:
-            found = list(self._engine.models(fold, [point.parameters for point, _ in path]))
-        except (TypeError, ValueError):  # of one of the points: an independent fit says of which
-            found = []
-        return found if len(found) == len(path) else [None] * len(path)
 
     def _scored(self, point: Point, fold: int, model: HeldOutModel, seconds: float) -> Trial | None:
         """Return a trial, None if its score fails: then the independent fit reports it."""

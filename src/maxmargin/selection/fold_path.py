@@ -1,4 +1,4 @@
-"""The problems of a fold along a path of parameters, each started from the solution before, in one native call.
+"""The problems of a fold along a path of parameters, each started from the solution before, in native code.
 
 From one value of C to the next all bounds grow by the same factor, and so does the start: its gradient is known
 without a row of the matrix, and bounded support vectors, most of the variables that change, are right at once. What is
@@ -7,7 +7,6 @@ left, the free variables, are mostly solved by their linear equations (`native/f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -36,22 +35,21 @@ TOTAL_TOLERANCE = 1e-12
 
 
 class PathValues(NamedTuple):
-    """The solutions of the problems of a path.
+    """The solution of a problem of a path.
 
     Attributes
     ----------
     values : float array
-        The decision values of the held-out samples, a row for each problem.
-    errors : float array
-        The approximate rounding errors of the values of each problem.
-    solved : bool array
+        The decision values of the held-out samples.
+    error : float
+        The approximate rounding error of these values.
+    solved : bool
     dual : float array
-        A row for each problem.
     """
 
     values: Floats
-    errors: Floats
-    solved: np.ndarray
+    error: float
+    solved: bool
     dual: Floats
 
 
@@ -60,50 +58,68 @@ def can_solve(problem: DualProblem) -> bool:
     return problem.matrix.stored() is not None and problem.coercive and ProblemScale.of(problem) is None
 
 
-def solve_path(path: Sequence[Subproblem], held_out: Indices, tolerance: float, cancelled: np.ndarray) -> PathValues:
-    """Solve problems that differ in their bounds, ridges and kinks, in order.
+class FoldPath:
+    """Problems that differ in their bounds, ridges and kinks, solved in order.
 
-    `held_out` are rows of the matrix. Another thread may set ``cancelled[0]`` to 1; the values are then undefined.
+    Parameters
+    ----------
+    held_out : int array
+        Rows of the matrix of the samples whose decision values are wanted.
+    tolerance : float
+    cancelled : int array of one number
+        Another thread may set it to 1; the values are then undefined.
     """
-    problems = [subproblem.problem for subproblem in path]
-    first, count, size = problems[0], len(path), problems[0].size
-    stored = first.matrix.stored()
-    assert stored is not None
-    matrix, rows = stored
-    factors = np.array([0.0, *map(_factor, problems, problems[1:])])
-    starts = np.zeros((count, size))
-    for position in np.flatnonzero(factors == 0.0):
-        if not problems[position].zero_is_feasible:
-            starts[position] = feasible_start(problems[position])
-    kinks = [problem.kink for problem in problems] if first.kinked else np.empty((0, size))
-    arguments = _native.FoldPathProblems(
-        columns=np.arange(size) if rows is None else np.ascontiguousarray(rows, dtype=np.int64),
-        linear=first.linear,
-        group=first.group,
-        groups=first.groups,
-        lower=np.array([problem.lower for problem in problems]),
-        upper=np.array([problem.upper for problem in problems]),
-        ridge=np.array([problem.ridge for problem in problems]),
-        kink=np.array(kinks),
-        factor=factors,
-        start=starts,
-        outside=np.ascontiguousarray(held_out, dtype=np.int64),
-    )
-    offsets, outcomes = np.zeros((count, first.groups)), np.full((count, 4), -1, dtype=np.int64)
-    products = np.zeros((count, len(held_out)))
-    dual = np.zeros((count, size))
-    results = _native.FoldPathResults(dual=dual, offsets=offsets, outside=products, outcomes=outcomes)
-    limits = _native.StepLimits(tolerance=tolerance, max_steps=MAX_STEPS, max_seconds=np.inf)
-    copied = max(min(size**2, MAX_COPIED_VALUES), 3 * size)
-    _native.solve_fold_path(matrix, arguments, results, limits, copied, min(MAX_FREE, size), cancelled)
-    largest = np.abs(first.matrix.diagonal()).max()
-    found = [_values(*each) for each in zip(path, products, offsets, strict=True)]
-    scales = np.array([abs(scale) for _, scale in found])
-    # Without an offset, values of far samples are sums of tiny terms, and their errors as tiny.
-    errors = ROUNDING * scales * (1.0 + largest * np.abs(dual).sum(axis=1)) if first.groups else np.zeros(count)
-    return PathValues(
-        np.array([values for values, _ in found]), errors, outcomes[:, 0] == int(StopReason.OPTIMAL), dual
-    )
+
+    def __init__(self, held_out: Indices, tolerance: float, cancelled: np.ndarray) -> None:
+        self._held_out = np.ascontiguousarray(held_out, dtype=np.int64)
+        self._limits = _native.StepLimits(tolerance=tolerance, max_steps=MAX_STEPS, max_seconds=np.inf)
+        self._cancelled = cancelled
+        self._before: DualProblem | None = None
+        self._dual = self._gradient = np.empty(0)
+
+    def solve(self, subproblem: Subproblem) -> PathValues:
+        """Solve the next problem."""
+        problem = subproblem.problem
+        stored = problem.matrix.stored()
+        assert stored is not None
+        matrix, rows = stored
+        size = problem.size
+        arguments = _native.FoldProblem(
+            columns=np.arange(size) if rows is None else np.ascontiguousarray(rows, dtype=np.int64),
+            linear=problem.linear,
+            group=problem.group,
+            groups=problem.groups,
+            lower=problem.lower,
+            upper=problem.upper,
+            ridge=problem.ridge,
+            kink=problem.kink if problem.kinked else np.empty(0),
+            outside=self._held_out,
+        )
+        offsets, outcome = np.zeros(problem.groups), np.full(4, -1, dtype=np.int64)
+        products = np.zeros(len(self._held_out))
+        results = _native.FoldResults(offsets=offsets, outside=products, outcome=outcome)
+        copied = max(min(size**2, MAX_COPIED_VALUES), 3 * size)
+        _native.solve_fold_problem(
+            matrix, arguments, self._start(problem), results, self._limits, copied, min(MAX_FREE, size), self._cancelled
+        )
+        self._before = problem
+        values, scale = _values(subproblem, products, offsets)
+        # Without an offset, values of far samples are sums of tiny terms, and their errors as tiny.
+        largest = float(np.abs(problem.matrix.diagonal()).max()) * float(np.abs(self._dual).sum())
+        error = ROUNDING * abs(scale) * (1.0 + largest) if problem.groups else 0.0
+        return PathValues(values, error, bool(outcome[0] == int(StopReason.OPTIMAL)), self._dual)
+
+    def _start(self, problem: DualProblem) -> _native.FoldStart:
+        """Return the start: the solution of the problem before, or a feasible point."""
+        before, self._before = self._before, None
+        factor = 0.0 if before is None else _factor(before, problem)
+        known = np.empty((0, problem.size))
+        if before is not None and factor != 0.0:
+            known = np.array([before.lower, before.upper, before.ridge])
+        else:
+            self._dual = np.zeros(problem.size) if problem.zero_is_feasible else feasible_start(problem)
+            self._gradient = np.empty(problem.size)
+        return _native.FoldStart(dual=self._dual, gradient=self._gradient, before=known, factor=factor)
 
 
 def _factor(before: DualProblem, after: DualProblem) -> float:

@@ -21,8 +21,8 @@ from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
 from maxmargin.machines.validation.training_data import check_sample_weights
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.resources import available_memory
-from maxmargin.selection.fold_path import MAX_COPIED_VALUES, MAX_FREE, can_solve, solve_path
-from maxmargin.selection.fold_problems import FoldProblems, Subproblem, fold_problems
+from maxmargin.selection.fold_path import MAX_COPIED_VALUES, MAX_FREE, FoldPath, PathValues, can_solve
+from maxmargin.selection.fold_problems import FoldProblems, fold_problems
 from maxmargin.selection.held_out_models import HeldOutModel
 from maxmargin.selection.kernel_matrices import KernelMatrices, matrix_bytes
 
@@ -134,37 +134,31 @@ class FoldPaths:
         estimators = [self._at(point) for point in points]
         problems = self._problems_of(fold)
         kernel = self._kernel(estimators[0], fold)
+        test, tolerance = self._place[self._folds[fold].test], float(self.estimator.tol)
         with self._matrices.of(kernel) as values:
-            solved, by_part = np.ones(len(points), dtype=bool), []
-            for part in range(problems.count):
-                if self.cancelled:
-                    return
-                found = self._solve_part(fold, problems, part, estimators, values)
-                solved &= found[1]
-                by_part.append(found[0])
-        if self.cancelled:
-            return
-        for position, estimator in enumerate(estimators):
-            own = np.column_stack([values[position] for values in by_part])
-            yield problems.model(estimator, own) if solved[position] and np.isfinite(own).all() else None
 
-    def _solve_part(
-        self, fold: int, problems: FoldProblems, part: int, estimators: Sequence[Any], values: Floats
-    ) -> tuple[Floats, np.ndarray]:
-        """Return the values of the held-out samples at each point, and where they are those of a solution."""
+            def matrix_of(samples: Indices) -> PrecomputedMatrix:
+                return PrecomputedMatrix(values, self._place[samples])
 
-        def matrix_of(samples: Indices) -> PrecomputedMatrix:
-            return PrecomputedMatrix(values, self._place[samples])
+            paths = [FoldPath(test, tolerance, self._cancelled) for _ in range(problems.count)]
+            for estimator in estimators:
+                found: list[Floats] = []
+                for part, path in enumerate(paths):
+                    posed = problems.pose(part, estimator, matrix_of)
+                    own = self._decided(path.solve(posed)) if can_solve(posed.problem) else None
+                    if self.cancelled:
+                        return
+                    if own is not None:
+                        found.append(own)
+                yield problems.model(estimator, np.column_stack(found)) if len(found) == problems.count else None
 
-        test = self._place[self._folds[fold].test]
-        path: list[Subproblem] = [problems.pose(part, estimator, matrix_of) for estimator in estimators]
-        if not all(can_solve(subproblem.problem) for subproblem in path):
-            return np.zeros((len(path), len(test))), np.zeros(len(path), dtype=bool)
-        found = solve_path(path, test, float(self.estimator.tol), self._cancelled)
-        if isinstance(self.estimator, KernelClassifier):
-            # Where rounding errors decide on a class, as for equal samples of both classes, those of a fit shall.
-            return found.values, found.solved & (np.abs(found.values) >= found.errors[:, None]).all(axis=1)
-        return found.values, found.solved
+    def _decided(self, found: PathValues) -> Floats | None:
+        """Return the values of the held-out samples, None if an independent fit shall say what they are."""
+        if not found.solved or not np.isfinite(found.values).all():
+            return None
+        if isinstance(self.estimator, KernelClassifier) and (np.abs(found.values) < found.error).any():
+            return None  # rounding errors decide on a class, as for equal samples of both classes
+        return found.values
 
     def _at(self, point: Mapping[str, float]) -> Any:
         estimator = copy(self.estimator)
