@@ -196,7 +196,7 @@ class TestLimits:
     def test_time_limit(self):
         random = np.random.default_rng(0)
         samples, labels = random.normal(size=(3000, 4)), random.integers(0, 2, 3000)
-        model = SVCCV(Cs=[1e-3, 1e7], gammas=[1e-3], tol=1e-12, cv=2, max_seconds=3.0, scoring=unweighted)
+        model = SVCCV(Cs=[1e-3, 1e7], gammas=[1e-3], tol=1e-12, cv=2, max_seconds=3.0)
         with pytest.warns(ConvergenceWarning, match="max_seconds was reached: 1 of 2 points"):
             model.fit(samples, labels)
         assert model.best_params_ == {"C": 1e-3, "gamma": 1e-3}
