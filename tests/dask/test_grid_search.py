@@ -123,7 +123,7 @@ def fail_at_2(model, X, y):
 def test_trials_beside_an_error_are_kept(client):
     X, y = BOARD
     scorer = FoldScorer.of(SVC(), X, y, 3, fail_at_2, 0)
-    jobs = scorer.jobs(grid_points([2.0, 1.0], [1.0]), set())
+    jobs = scorer.jobs(grid_points({"C": (2.0, 1.0), "gamma": (1.0,)}), set())
     with trial_tasks.TrialTasks(client, scorer, jobs, Deadline.after(None)) as running:
         distributed.wait(list(running._running))
         trials, finished = running.collect()
