@@ -32,10 +32,11 @@ LINEAR_SOLVERS = (
     'The algorithm: "dual_coordinate_ascent", "semismooth_newton", "subgradient", "stochastic_subgradient", "pairwise", '
     '"primal_quadratic_program", or "auto", which chooses by cost{}. A solver object has its own tolerance and limits.'
 )
-THREADS = (
+CORES = (
     "None: the cores available to the process, or fewer if BLAS is limited (``OMP_NUM_THREADS``, threadpoolctl, workers of "
-    "joblib and Dask). The result does not depend on it."
+    "joblib and Dask)."
 )
+THREADS = f"{CORES} The result does not depend on it."
 FOLDS = "The folds of the cross-validation with ``probability=True``; None always gives the same folds. "
 PROBABILITY = (
     "Whether to fit class probabilities by cross-validation, for ``predict_proba``. ``predict`` then returns the most "
@@ -553,6 +554,10 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         SEARCHES: (
             "int",
             f"Threads: trials that run at the same time, then for the final fit and predictions. {THREADS}",
+        ),
+        "LinearSVC LinearSVR LinearOneClassSVM KernelApproximationSVC": (
+            "int",
+            f"Threads for training and prediction. {CORES} The last digits of the result may depend on it.",
         ),
         "": ("int", f"Threads for training and prediction. {THREADS}"),
     },

@@ -95,7 +95,8 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         landmarks, and warns. See docs/fitting.md.
     n_jobs : int, default=None
         Threads for training and prediction. None: the cores available to the process, or fewer if BLAS is limited
-        (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.
+        (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The last digits of the result may depend
+        on it.
     random_state : int, RandomState or None, default=None
         Chooses landmarks, the samples on which errors are estimated, and the folds of the cross-validation.
     callback : callable, default=None

@@ -65,7 +65,8 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
         Start from the solution of the previous fit, if it had the same rows.
     n_jobs : int, default=None
         Threads for training and prediction. None: the cores available to the process, or fewer if BLAS is limited
-        (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.
+        (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The last digits of the result may depend
+        on it.
     checkpoint : path, default=None
         A file in which the state of the fit is stored every ``checkpoint_seconds``. If the process is killed, the
         next fit with the same data and parameters resumes from the file; a file of another fit is an error. A fit
