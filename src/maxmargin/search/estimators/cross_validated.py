@@ -30,7 +30,13 @@ from maxmargin.machines.base import parameter_names
 from maxmargin.machines.validation.parameters import check_count, check_number
 from maxmargin.machines.validation.training_data import check_sample_weights
 from maxmargin.search.cross_validated_search import TrialRunner
-from maxmargin.search.estimators.gradient_choice import BY_FEATURE, check_parameters, points_of, search_by_gradient
+from maxmargin.search.estimators.gradient_choice import (
+    BY_FEATURE,
+    check_parameters,
+    points_of,
+    report_limits,
+    search_by_gradient,
+)
 from maxmargin.search.estimators.scorers import Metadata, make_scorer, metric_of, route, score_name
 from maxmargin.search.fold_scoring import SCORERS, FoldScorer, Scoring, Split
 from maxmargin.search.gradient_search_result import GradientSearchResult
@@ -239,18 +245,7 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
         options = getattr(self, "random_state", None), runner.deadline.seconds_left(), self.n_jobs, runner.callback
         found = search_by_gradient(runner.scorer, weights, names, *options)
         self.gradient_search_ = found
-        name = type(self).__name__
-        if found.status == INTERRUPTED:
-            raise KeyboardInterrupt(f"{name} was interrupted: see gradient_search_; no model was trained")
-        if not found.common:
-            raise ValueError(f"{name} found no parameters: {found.status}; give it more time (max_seconds)")
-        if found.status != COMPLETE:
-            cause = "the callback asked to stop" if found.status == STOPPED else "max_seconds was reached"
-            warnings.warn(
-                f"{name} stopped the steps along gradients because {cause}; the best parameters so far are used",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
+        report_limits(found, type(self).__name__)
         return points_of(found)
 
     @contextmanager

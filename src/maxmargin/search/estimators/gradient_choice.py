@@ -6,17 +6,20 @@ scored like the points of a grid, and the better one is taken.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin._typing import Floats
 from maxmargin.search.fold_scoring import FoldScorer
 from maxmargin.search.gradient_search import gradient_search
 from maxmargin.search.gradient_search_result import Evaluation, GradientSearchResult
 from maxmargin.search.grid import Point
+from maxmargin.search.grid_search_result import COMPLETE, INTERRUPTED, STOPPED
 
 #: The value of `gammas` that stands for automatic relevance determination.
 BY_FEATURE = "ard"
@@ -59,6 +62,21 @@ def search_by_gradient(
         max_seconds=seconds, n_jobs=n_jobs, callback=callback,
     )  # fmt: skip
     return replace(found, feature_names=names or found.feature_names)
+
+
+def report_limits(result: GradientSearchResult, name: str) -> None:
+    """Raise after Ctrl-C and where nothing was found, warn if a limit ended the search."""
+    if result.status == INTERRUPTED:
+        raise KeyboardInterrupt(f"{name} was interrupted: see gradient_search_; no model was trained")
+    if not result.common:
+        raise ValueError(f"{name} found no parameters: {result.status}; give it more time (max_seconds)")
+    if result.status != COMPLETE:
+        cause = "the callback asked to stop" if result.status == STOPPED else "max_seconds was reached"
+        warnings.warn(
+            f"{name} stopped the steps along gradients because {cause}; the best parameters so far are used",
+            ConvergenceWarning,
+            stacklevel=6,
+        )
 
 
 def points_of(result: GradientSearchResult) -> tuple[Point, ...]:
