@@ -1,12 +1,12 @@
 """Grid search for C, γ, ε and ν by cross-validation, on all cores.
 
-A trial trains an estimator with the parameters of one grid point without one fold and scores it on that fold. Trials
-are independent and the native loops release the interpreter lock, so they run in threads: one thread per trial as long
-as there are enough trials, several otherwise. The memory for kernel rows is shared among them.
+A trial is the score on a fold of the estimator with the parameters of one grid point, trained without that fold. The
+trials of kernel estimators that differ in C only are trained together, from small to large C, on kernel values that all
+folds share (`path_trials`, `maxmargin.selection`). Others are fits of their own: linear estimators visit the values of
+C of a fold in ascending order, each with a warm start, as `maxmargin.linear_path` does, except for small problems.
 
-Trials of kernel estimators start from zero: warm starts along C saved nothing on average. Linear estimators visit the
-values of C of a fold in ascending order, each with a warm start, as `maxmargin.linear_path` does, except
-for small problems.
+Native loops release the interpreter lock, so trials run in threads: one thread per trial or path as long as there are
+enough, several otherwise. The memory for kernel values is shared among them.
 """
 
 from __future__ import annotations
