@@ -76,7 +76,10 @@ class GridSearchResult:
 
     def score_of(self, trial: Trial) -> float:
         """Return the score of a trial that ranks its point."""
-        return self.error_score if trial.error is not None else trial.scores[f"test_{self.metric}"]
+        if trial.error is not None:
+            return self.error_score
+        single = trial.scores.get("test_score")  # with one metric, whatever its name
+        return trial.scores[f"test_{self.metric}"] if single is None else single
 
     @cached_property
     def scores(self) -> tuple[PointScore, ...]:

@@ -120,6 +120,8 @@ class TestFinalModel:
     def test_score_is_the_one_that_chose(self):
         found = SVCCV(**GRID, scoring="f1_macro").fit(X, Y)
         assert found.score(X, Y) == sklearn.metrics.f1_score(Y, found.predict(X), average="macro")
+        named = SVCCV(**GRID, scoring="f1_macro", refit="f1_macro").fit(X, Y)  # as in GridSearchCV
+        assert named.best_score_ == found.best_score_
         several = SVCCV(**GRID, scoring=["accuracy", "f1_macro"], refit="f1_macro").fit(X, Y)
         assert several.score(X, Y) == found.score(X, Y)
         assert SVCCV(**GRID).fit(X, Y).score(X, Y) == np.mean(found.predict(X) == Y)
