@@ -28,23 +28,42 @@ void subtract_rows(Vector<double> gradient, Table<const float> storage, Vector<c
   });
 }
 
-// Σ_r weights[r] Σ_c d and Σ_r weights[r] Σ_c d² of the differences d of a table from a centre.
-std::pair<double, double> weighted_sums(Table<const double> table, Vector<const double> weights, double centre) {
+// Σ_r weights[r] Σ_c d and Σ_r weights[r] Σ_c d² of the differences d of a table from a centre. Sums are taken over chunks
+// of rows first: they do not depend on the number of threads.
+template <class T>
+std::pair<double, double> weighted_sums(Table<const T> table, Vector<const double> weights, double centre,
+                                        int threads) {
+  constexpr std::int64_t chunk_values = 1 << 18, lanes = 8;
   const std::int64_t rows = length(table), columns = length(table, 1);
   require(length(weights) == rows, "there must be one weight for every row");
+  const std::int64_t chunk = std::max<std::int64_t>(1, chunk_values / std::max<std::int64_t>(1, columns));
+  std::vector<std::pair<double, double>> parts((rows + chunk - 1) / chunk);
   nb::gil_scoped_release unlocked;
-  double sum = 0.0, squares = 0.0;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const double* row = table.data() + r * columns;
-    double own = 0.0, own_squares = 0.0;
-    for (std::int64_t c = 0; c < columns; ++c) {
-      const double d = row[c] - centre;
-      own += d;
-      own_squares += d * d;
+  in_parallel(threads, rows, chunk, [&](std::int64_t begin, std::int64_t end, int) {
+    double sum = 0.0, squares = 0.0;
+    for (std::int64_t r = begin; r < end; ++r) {
+      const T* row = table.data() + r * columns;
+      double own[lanes] = {}, own_squares[lanes] = {};
+      std::int64_t c = 0;
+      for (; c + lanes <= columns; c += lanes)
+        for (std::int64_t k = 0; k < lanes; ++k) {
+          const double d = static_cast<double>(row[c + k]) - centre;
+          own[k] += d;
+          own_squares[k] += d * d;
+        }
+      for (; c < columns; ++c) {
+        const double d = static_cast<double>(row[c]) - centre;
+        own[0] += d;
+        own_squares[0] += d * d;
+      }
+      for (std::int64_t k = 1; k < lanes; ++k) own[0] += own[k], own_squares[0] += own_squares[k];
+      sum += weights.data()[r] * own[0];
+      squares += weights.data()[r] * own_squares[0];
     }
-    sum += weights.data()[r] * own;
-    squares += weights.data()[r] * own_squares;
-  }
+    parts[begin / chunk] = {sum, squares};
+  });
+  double sum = 0.0, squares = 0.0;
+  for (const auto& part : parts) sum += part.first, squares += part.second;
   return {sum, squares};
 }
 
@@ -266,7 +285,10 @@ template <class T, class V> void define_compression(nb::module_& m) {
 }  // namespace
 
 void define_rows(nb::module_& m) {
-  m.def("weighted_sums", &weighted_sums, exact("table"), exact("weights"), nb::arg("centre"));
+  m.def("weighted_sums", &weighted_sums<float>, exact("table"), exact("weights"), nb::arg("centre"),
+        nb::arg("threads"));
+  m.def("weighted_sums", &weighted_sums<double>, exact("table"), exact("weights"), nb::arg("centre"),
+        nb::arg("threads"));
   m.def("product_asymmetry", &product_asymmetry, exact("table"), exact("vector"), nb::arg("threads"));
   m.def("asymmetry", &asymmetry<float>, exact("table"), nb::arg("threads"));
   m.def("asymmetry", &asymmetry<double>, exact("table"), nb::arg("threads"));

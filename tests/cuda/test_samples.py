@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from maxmargin.cuda import samples
+from maxmargin.cuda import samples, transfer
 from maxmargin.cuda.device import DeviceError
 from maxmargin.cuda.samples import DeviceSamples
 from maxmargin.kernels import Gaussian, Linear, Points, Polynomial
@@ -38,7 +38,8 @@ class NumpyInPlaceOfCupy:
 
 @pytest.fixture(autouse=True)
 def no_gpu(monkeypatch):
-    monkeypatch.setattr(samples, "cupy", NumpyInPlaceOfCupy)
+    for module in (samples, transfer):
+        monkeypatch.setattr(module, "cupy", NumpyInPlaceOfCupy)
 
 
 def values(prepared, function):

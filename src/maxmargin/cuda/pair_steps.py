@@ -1,4 +1,4 @@
-"""Pair steps on the square block of a working set, by one block of threads."""
+"""Pair steps on the square block of a working set, by one block of threads or a cluster of blocks."""
 
 from __future__ import annotations
 
@@ -7,17 +7,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.cuda.device import cupy
-from maxmargin.cuda.modules import kernel, launch
+from maxmargin.cuda.modules import kernel
 from maxmargin.precision import BOUND_TOLERANCE
 
-#: Threads of a block, and the variables that each has at least: fewer threads have cheaper barriers.
+#: Compute capability from which blocks of a cluster read and write each other's shared memory: Hopper.
+CLUSTER_CAPABILITY = 90
+
+#: Blocks of a cluster, threads of each, and the size of working sets from which on a cluster takes less time for a step
+#: than one block, whose barriers are cheaper.
+CLUSTER_BLOCKS, CLUSTER_THREADS, MIN_CLUSTER_SIZE = 8, 256, 1025
+
+#: The most threads of a single block, and the variables that each has at least: fewer threads have cheaper barriers.
 MAX_THREADS, MIN_VARIABLES_PER_THREAD = 1024, 2
 
-#: Bytes of shared memory for each variable (gradient, dual vector, diagonal, flags), and for the candidates of warps.
-BYTES_PER_VARIABLE, BYTES_OF_CANDIDATES = 21, 10240
+#: The most variables of a thread: beyond that they do not fit into its registers by far.
+MAX_VARIABLES_PER_THREAD = 16
 
-#: Numbers in the buffer of a subproblem: results, and the middle of each of two groups.
-RESULTS, BUFFER_SIZE = 6, 8
+#: Numbers in the buffer of a subproblem: results and the middle of each of two groups; then two counts of each block.
+RESULTS, MIDDLES, COUNTS = 4, 4, 6
 
 
 class DeviceBox(NamedTuple):
@@ -43,16 +50,38 @@ class PairResult(NamedTuple):
     buffer: Any
 
 
+class Shape(NamedTuple):
+    """How a working set is divided: blocks of the cluster, threads of each block, variables of each thread."""
+
+    blocks: int
+    threads: int
+    variables: int
+
+    @classmethod
+    def of(cls, size: int, clusters: bool) -> Shape:
+        """Return the shape for so many variables, with or without clusters."""
+        if clusters and size >= MIN_CLUSTER_SIZE:
+            return cls(CLUSTER_BLOCKS, CLUSTER_THREADS, -(-size // (CLUSTER_BLOCKS * CLUSTER_THREADS)))
+        threads = 32
+        while threads < MAX_THREADS and threads * MIN_VARIABLES_PER_THREAD < size:
+            threads *= 2
+        return cls(1, threads, -(-size // threads))
+
+
+def has_clusters() -> bool:
+    """Return whether the current GPU runs clusters of blocks."""
+    return int(cupy().cuda.Device().compute_capability) >= CLUSTER_CAPABILITY
+
+
 def max_variables() -> int:
-    """Return the most variables whose gradient and dual vector fit into the shared memory of the current GPU."""
-    shared = int(cupy().cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
-    return (shared - BYTES_OF_CANDIDATES) // BYTES_PER_VARIABLE - MAX_THREADS
+    """Return the most variables of a working set."""
+    return MAX_THREADS * MAX_VARIABLES_PER_THREAD
 
 
 def step_buffer(middles: tuple[float, ...]) -> Any:
     """Return the memory that calls of `pair_steps` on one subproblem share, with the middle of each group."""
-    numbers = np.zeros(BUFFER_SIZE)
-    numbers[RESULTS : RESULTS + len(middles)] = middles
+    numbers = np.zeros(COUNTS + 2 * CLUSTER_BLOCKS)
+    numbers[MIDDLES : MIDDLES + len(middles)] = middles
     return cupy().asarray(numbers)
 
 
@@ -66,29 +95,31 @@ def pair_steps(
     tolerance: float,
     max_steps: int,
     buffer: Any,
+    clusters: bool | None = None,
 ) -> PairResult:
     """Take pair steps until the violation is within the tolerance.
 
     `point` are gradient and dual vector, which are changed, and a dual vector to count changes from. `buffer` is that
-    of `step_buffer`, one for all calls on the same variables.
+    of `step_buffer`, one for all calls on the same variables. `clusters` chooses between a cluster of blocks and one
+    block; by default a cluster where the GPU has them.
     """
     xp, (gradient, dual, start) = cupy(), point
     size = len(dual)
-    threads = 32
-    while threads < MAX_THREADS and threads * MIN_VARIABLES_PER_THREAD < size:
-        threads *= 2
-    variables = -(-size // threads)
+    shape = Shape.of(size, has_clusters() if clusters is None else clusters)
     compiled = kernel(
-        "pair_steps", "pair_steps", VALUE="float" if matrix.dtype == xp.float32 else "double", THREADS=threads,
-        VARIABLES=variables, GROUPS=max(1, groups), SINGLES=int(singles), KINKS=int(box.kink is not None),
-        RIDGE=int(ridged),
-        BOUND_TOLERANCE=BOUND_TOLERANCE,
+        "pair_steps", "pair_steps", VALUE="float" if matrix.dtype == xp.float32 else "double", BLOCKS=shape.blocks,
+        THREADS=shape.threads, VARIABLES=shape.variables, GROUPS=max(1, groups), SINGLES=int(singles),
+        KINKS=int(box.kink is not None), RIDGE=int(ridged), BOUND_TOLERANCE=BOUND_TOLERANCE,
     )  # fmt: skip
     arguments = (
         matrix, xp.int32(size), gradient, dual, start, box.lower, box.upper,
         xp.uint64(0) if box.kink is None else box.kink, box.group, box.ridge, box.curvature,
         xp.float64(tolerance), xp.int32(max_steps), buffer,
     )  # fmt: skip
-    launch(compiled, (1,), (threads,), arguments, BYTES_PER_VARIABLE * threads * variables)
-    violation, gain, steps, reason, changed, free = (float(value) for value in buffer[:RESULTS].get())
-    return PairResult(violation, gain, int(steps), int(reason), int(changed), int(free), buffer)
+    compiled((shape.blocks,), (shape.threads,), arguments)
+    numbers = buffer.get()
+    violation, gain, steps, reason = (float(number) for number in numbers[:RESULTS])
+    counts = numbers[COUNTS : COUNTS + 2 * shape.blocks]
+    return PairResult(
+        violation, gain, int(steps), int(reason), int(counts[0::2].sum()), int(counts[1::2].sum()), buffer
+    )

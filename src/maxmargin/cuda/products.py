@@ -46,7 +46,8 @@ def square(samples: DeviceSamples, rows: Any, columns: Any) -> Any:
 
 def precise_product(samples: DeviceSamples, rows: Any, columns: Any, weights: Any) -> Any:
     """Return Σ_j weights_j k(x_row, x_column j) for some rows, in float64."""
-    rows = cupy().arange(len(samples.data), dtype=np.int32) if rows is None else rows
+    every = None if rows is not None and columns is not None else cupy().arange(len(samples.data), dtype=np.int32)
+    rows, columns = (every if index is None else index for index in (rows, columns))
     return _product_by_rows(samples.formula, (samples.data, rows), (samples.data, columns), weights)
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.cuda.device import DeviceError, cupy
+from maxmargin.cuda.transfer import to_device
 from maxmargin.kernels.formula import KernelFormula, OuterFunction, Term
 from maxmargin.kernels.points import Points
 from maxmargin.resources import format_bytes
@@ -109,7 +110,7 @@ def data_on_device(points: Points, device: int) -> Any:
     if key not in points.memo:
         data = points.data
         _check_memory(data)
-        points.memo[key] = cupy().asarray(data) if isinstance(data, np.ndarray) else _dense(data)
+        points.memo[key] = to_device(data) if isinstance(data, np.ndarray) else _dense(data)
     return points.memo[key]
 
 

@@ -1,223 +1,310 @@
-// Pair steps with second-order selection on the square block of the matrix between the variables of a working set, by one
-// thread block (Bottou & Lin 1.27; the loop of backends/numpy_backend.py).
+// Pair steps with second-order selection on the square block of the matrix between the variables of a working set
+// (Bottou & Lin 1.27; the loop of backends/numpy_backend.py), by one thread block, or by a cluster of blocks on as many
+// multiprocessors.
 //
 // A step takes two barriers: one for the variable that increases and the other end of the gradient, one for its partner.
-// Every warp offers a candidate with all that the others need of it, and combines the candidates of all warps by itself,
-// so that gradient, dual vector and flags are only touched by the thread that owns a variable. Candidates are compared in
-// float32, as differences from the middle of the interval of the step before, so that the comparison is exact to rounding
-// near the optimum; steps, gradient, dual vector and violation are float64. The middle is handed from launch to launch: how
-// steps are divided into launches changes nothing.
+// Each thread keeps its variables in registers. Every warp offers a candidate with all that the others need of it, to
+// every block of the cluster, and combines the candidates of all warps by itself. Candidates are compared in float32, as
+// differences from the middle of the interval of the step before, so that the comparison is exact to rounding near the
+// optimum; steps, gradient, dual vector and violation are float64. The middle is handed from launch to launch: how steps
+// are divided into launches changes nothing.
 //
-// Compile-time parameters: VALUE (float or double, of the matrix), THREADS, VARIABLES (per thread), GROUPS (1 or 2),
-// SINGLES (whether variables without a group exist), KINKS, RIDGE, BOUND_TOLERANCE.
+// Compile-time parameters: VALUE (float or double, of the matrix), BLOCKS (of the cluster; 1 for none), THREADS (of each
+// block), VARIABLES (per thread), GROUPS (1 or 2), SINGLES (whether variables without a group exist), KINKS, RIDGE,
+// BOUND_TOLERANCE.
 
-constexpr int kWarps = THREADS / 32;
-constexpr int kPadded = THREADS * VARIABLES;  // variables beyond the working set can neither grow nor fall
-constexpr unsigned kAll = 0xffffffffu;
+constexpr int kWarps = THREADS / 32, kSlots = BLOCKS * kWarps, kSlotsPerLane = (kSlots + 31) / 32;
+constexpr unsigned kAll = 0xffffffffu, kNotFinite = 0xffffffffu;
 #define kInfinity __longlong_as_double(0x7ff0000000000000LL)
 
 enum Reason { kOptimal = 0, kPaused = 2, kUnbounded = 3, kPrecision = 4 };
-enum Flags : unsigned char { kGrows = 1, kFalls = 2, kPositive = 4, kNegative = 8, kSecondGroup = 16, kSingle = 32 };
+enum Flags : unsigned { kGrows = 1, kFalls = 2, kPositive = 4, kNegative = 8, kSecondGroup = 16, kSingle = 32 };
 
 __device__ __forceinline__ unsigned ordered(float x) {  // the order of floats, 0 for none
   const unsigned u = __float_as_uint(x);
   return u ^ (u >> 31 ? 0xffffffffu : 0x80000000u);
 }
 
-// The best candidate of each warp: its key, number, slope, dual variable, room to its bound, and curvature of the step.
-struct Candidates {
-  unsigned key[32];
-  int variable[32];
-  double slope[32], dual[32], room[32], curvature[32];
+__device__ __forceinline__ int block_of_cluster() {
+#if BLOCKS > 1
+  return blockIdx.x % BLOCKS;
+#else
+  return 0;
+#endif
+}
+
+__device__ __forceinline__ void barrier() {
+#if BLOCKS > 1
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+#else
+  __syncthreads();
+#endif
+}
+
+// What is known of a variable of the working set that may change: its key (0 for none) and number, the slope of the
+// objective towards the step, the dual variable, the room to its bound, and the curvature.
+struct __align__(16) Candidate {
+  unsigned key;
+  int variable;
+  double slope, dual, room, curvature, unused;
 };
 
-struct Candidate {
-  int variable;  // −1 for none
-  double slope, dual, room, curvature;
-};
+#if BLOCKS > 1
+__device__ __forceinline__ void store_remote(unsigned at, double x, double y) {
+  asm volatile("st.shared::cluster.v2.f64 [%0], {%1, %2};" ::"r"(at), "d"(x), "d"(y) : "memory");
+}
+#endif
 
-__device__ __forceinline__ void offer(Candidates& slots, unsigned key, const Candidate& candidate) {
-  const unsigned best = __reduce_max_sync(kAll, key);
-  const int winner = __ffs(__ballot_sync(kAll, key == best)) - 1;
-  if ((threadIdx.x & 31) == winner) {
-    const int warp = threadIdx.x / 32;
-    slots.key[warp] = best;
-    slots.variable[warp] = candidate.variable;
-    slots.slope[warp] = candidate.slope;
-    slots.dual[warp] = candidate.dual;
-    slots.room[warp] = candidate.room;
-    slots.curvature[warp] = candidate.curvature;
+// Offer the best candidate of each warp to all blocks. `brief` leaves out all but key, number and slope.
+__device__ __forceinline__ void offer(Candidate (&slots)[kSlots], const Candidate& own, bool brief) {
+  const unsigned best = __reduce_max_sync(kAll, own.key);
+  const int winner = __ffs(__ballot_sync(kAll, own.key == best)) - 1, lane = threadIdx.x & 31;
+  Candidate* slot = &slots[block_of_cluster() * kWarps + threadIdx.x / 32];
+#if BLOCKS > 1
+  Candidate all = own;
+  all.variable = __shfl_sync(kAll, own.variable, winner);
+  all.slope = __shfl_sync(kAll, own.slope, winner);
+  if (!brief) {
+    all.dual = __shfl_sync(kAll, own.dual, winner);
+    all.room = __shfl_sync(kAll, own.room, winner);
+    all.curvature = __shfl_sync(kAll, own.curvature, winner);
   }
+  if (lane < BLOCKS) {
+    unsigned at;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+                 : "=r"(at)
+                 : "r"((unsigned)__cvta_generic_to_shared(slot)), "r"(lane));
+    store_remote(at, __hiloint2double(all.variable, (int)best), all.slope);
+    if (!brief) {
+      store_remote(at + 16, all.dual, all.room);
+      store_remote(at + 32, all.curvature, 0.0);
+    }
+  }
+#else
+  if (lane == winner) *slot = own;
+#endif
 }
 
-__device__ __forceinline__ Candidate winner_of(const Candidates& slots) {
+// The best of the candidates of all warps, the same for all threads.
+__device__ __forceinline__ Candidate winner_of(const Candidate (&slots)[kSlots]) {
   const int lane = threadIdx.x & 31;
-  const unsigned key = lane < kWarps ? slots.key[lane] : 0u;
+  unsigned key = 0;
+  int at = 0;
+#pragma unroll
+  for (int k = 0; k < kSlotsPerLane; ++k) {
+    const int slot = lane + 32 * k;
+    const unsigned here = slot < kSlots ? slots[slot].key : 0u;
+    if (here > key) key = here, at = slot;
+  }
   const unsigned best = __reduce_max_sync(kAll, key);
-  const int warp = __ffs(__ballot_sync(kAll, key == best)) - 1;
-  return {best ? slots.variable[warp] : -1, slots.slope[warp], slots.dual[warp], slots.room[warp], slots.curvature[warp]};
+  at = __shfl_sync(kAll, at, __ffs(__ballot_sync(kAll, key == best)) - 1);
+  return slots[at];
 }
 
-struct Box {
-  const double* __restrict__ lower;
-  const double* __restrict__ upper;
-  const double* __restrict__ kink;
-  const signed char* __restrict__ group;
+// A variable of the working set, in the registers of a thread; variables beyond its end can neither grow nor fall.
+struct Variable {
+  double gradient, dual, lower, upper, diagonal, kink;
+  unsigned flags;
+
+  __device__ __forceinline__ void set_flags() {
+    flags &= kSecondGroup | kSingle;
+    if (dual < upper) flags |= kGrows;
+    if (dual > lower) flags |= kFalls;
+    if (dual > 0) flags |= kPositive;
+    if (dual < 0) flags |= kNegative;
+  }
+
+  // The slope of the objective when the variable grows, and when it falls.
+  __device__ __forceinline__ double growing() const {
+#if KINKS
+    return flags & kNegative ? gradient + kink : gradient - kink;
+#else
+    return gradient;
+#endif
+  }
+
+  __device__ __forceinline__ double falling() const {
+#if KINKS
+    return flags & kPositive ? gradient - kink : gradient + kink;
+#else
+    return gradient;
+#endif
+  }
+
+  // How far it may move up (sign 1) or down (sign −1) before its bound or kink.
+  __device__ __forceinline__ double room(double sign) const {
+#if KINKS
+    if (dual * sign < 0 && kink > 0) return fabs(dual);
+#endif
+    return sign > 0 ? upper - dual : dual - lower;
+  }
+
+  // Its value after a step; a step to a bound ends exactly there, and one that ends very near to a bound, too.
+  __device__ __forceinline__ double moved(double step, double sign, bool to_bound) const {
+#if KINKS
+    if (to_bound && dual * sign < 0 && kink > 0) return 0.0;
+#endif
+    if (to_bound) return sign > 0 ? upper : lower;
+    const double value = dual + sign * step;
+    if (isfinite(upper) && fabs(value - upper) <= BOUND_TOLERANCE * fabs(upper)) return upper;
+    if (isfinite(lower) && fabs(value - lower) <= BOUND_TOLERANCE * fabs(lower)) return lower;
+    return value;
+  }
+
+  __device__ __forceinline__ bool is_free() const {
+#if KINKS
+    if (dual == 0.0 && kink != 0.0) return false;
+#endif
+    return (flags & kGrows) && (flags & kFalls);
+  }
 };
 
-__device__ __forceinline__ unsigned char flags_of(const Box& box, int k, double b) {
-  unsigned char flags = 0;
-  if (b < box.upper[k]) flags |= kGrows;
-  if (b > box.lower[k]) flags |= kFalls;
-  if (b > 0) flags |= kPositive;
-  if (b < 0) flags |= kNegative;
-  if (box.group[k] == 1) flags |= kSecondGroup;
-  if (box.group[k] < 0) flags |= kSingle;
-  return flags;
-}
+// What the warps offer each other in a step.
+struct Offers {
+  Candidate up[GROUPS][kSlots], down[GROUPS][kSlots], partners[kSlots], singles[SINGLES ? kSlots : 1];
+};
 
-// The slope of the objective when a variable grows, and when it falls.
-__device__ __forceinline__ double growing(double g, unsigned char flags, const Box& box, int k) {
-#if KINKS
-  return flags & kNegative ? g + box.kink[k] : g - box.kink[k];
-#else
-  return g;
+// Offer the ends of the gradient, and the most violating single variable.
+__device__ __forceinline__ void offer_ends(Offers& offers, const Variable (&own)[VARIABLES], int first,
+                                           const double (&middle)[GROUPS]) {
+  Candidate up[GROUPS] = {}, down[GROUPS] = {}, single = {};
+  int up_at[GROUPS] = {};
+  bool finite = true;
+#pragma unroll
+  for (int v = 0; v < VARIABLES; ++v) {
+    const Variable& one = own[v];
+    finite = finite && isfinite(one.gradient);
+#if SINGLES
+    if (one.flags & kSingle) {
+      const double grows = one.flags & kGrows ? one.growing() : 0.0, falls = one.flags & kFalls ? -one.falling() : 0.0;
+      const double worst = fmax(0.0, fmax(grows, falls));
+      const unsigned key = worst > 0.0 ? ordered((float)worst) : 0u;
+      if (key > single.key) {
+        single.key = key, single.variable = first + v * THREADS, single.slope = grows > falls ? grows : -falls;
+        single.dual = one.dual, single.room = one.room(grows > falls ? 1.0 : -1.0), single.curvature = one.diagonal;
+      }
+      continue;
+    }
+#endif
+    const int group = GROUPS > 1 && one.flags & kSecondGroup;
+#pragma unroll
+    for (int c = 0; c < GROUPS; ++c) {
+      if (c != group) continue;
+      if (one.flags & kGrows) {
+        const unsigned key = ordered((float)(one.growing() - middle[c]));
+        if (key > up[c].key) up[c].key = key, up_at[c] = v;
+      }
+      if (one.flags & kFalls) {
+        const unsigned key = ordered((float)(middle[c] - one.falling()));
+        if (key > down[c].key) down[c].key = key, down[c].slope = one.falling();
+      }
+    }
+  }
+#pragma unroll
+  for (int c = 0; c < GROUPS; ++c) {
+#pragma unroll
+    for (int v = 0; v < VARIABLES; ++v) {
+      if (v != up_at[c]) continue;
+      up[c].variable = first + v * THREADS, up[c].slope = own[v].growing(), up[c].dual = own[v].dual;
+      up[c].room = own[v].room(1.0), up[c].curvature = own[v].diagonal;
+    }
+    if (!finite) up[c].key = kNotFinite;
+    offer(offers.up[c], up[c], false);
+    offer(offers.down[c], down[c], true);
+  }
+#if SINGLES
+  offer(offers.singles, single, false);
 #endif
 }
 
-__device__ __forceinline__ double falling(double g, unsigned char flags, const Box& box, int k) {
-#if KINKS
-  return flags & kPositive ? g - box.kink[k] : g + box.kink[k];
-#else
-  return g;
-#endif
+// Offer the partner of the largest gain without bounds for the variable that grows; `values` is its row.
+__device__ __forceinline__ void offer_partner(Offers& offers, const Variable (&own)[VARIABLES], int first,
+                                              const Candidate& up, int group, const VALUE (&values)[VARIABLES]) {
+  Candidate best = {};
+  int at = 0;
+#pragma unroll
+  for (int v = 0; v < VARIABLES; ++v) {
+    const Variable& one = own[v];
+    if (!(one.flags & kFalls) || (SINGLES && one.flags & kSingle)) continue;
+    if (GROUPS > 1 && (one.flags & kSecondGroup ? 1 : 0) != group) continue;
+    const float slope = (float)(up.slope - one.falling());
+    if (!(slope > 0.0f)) continue;
+    const float curvature = fmaxf((float)up.curvature + (float)one.diagonal - 2.0f * (float)values[v], 1e-12f);
+    const unsigned key = ordered(__fdividef(slope * slope, curvature));
+    if (key > best.key) best.key = key, at = v;
+  }
+#pragma unroll
+  for (int v = 0; v < VARIABLES; ++v) {
+    if (v != at) continue;
+    best.variable = first + v * THREADS, best.slope = own[v].falling(), best.dual = own[v].dual;
+    best.room = own[v].room(-1.0);
+    best.curvature = up.curvature + own[v].diagonal - 2.0 * (double)values[v];
+  }
+  offer(offers.partners, best, false);
 }
 
-// How far a variable may move up (sign 1) or down (sign −1) before its bound or kink.
-__device__ __forceinline__ double room(const Box& box, int k, double b, double sign) {
-#if KINKS
-  if (b * sign < 0 && box.kink[k] > 0) return fabs(b);
-#endif
-  return sign > 0 ? box.upper[k] - b : b - box.lower[k];
+// Load a part of a row of the matrix: the values of the variables of this thread.
+__device__ __forceinline__ void load_row(VALUE (&values)[VARIABLES], const VALUE* matrix, int row, int size, int first) {
+  const VALUE* from = matrix + (long long)row * size;
+#pragma unroll
+  for (int v = 0; v < VARIABLES; ++v) values[v] = first + v * THREADS < size ? __ldg(from + first + v * THREADS) : VALUE(0);
 }
 
-// The variable after a step; a step to a bound ends exactly there, and one that ends very near to a bound, too.
-__device__ __forceinline__ double moved(const Box& box, int k, double b, double step, double sign, bool to_bound) {
-  const double lower = box.lower[k], upper = box.upper[k];
-#if KINKS
-  if (to_bound && b * sign < 0 && box.kink[k] > 0) return 0.0;
-#endif
-  if (to_bound) return sign > 0 ? upper : lower;
-  const double value = b + sign * step;
-  if (isfinite(upper) && fabs(value - upper) <= BOUND_TOLERANCE * fabs(upper)) return upper;
-  if (isfinite(lower) && fabs(value - lower) <= BOUND_TOLERANCE * fabs(lower)) return lower;
-  return value;
-}
-
-// result: violation, gain, steps, reason, variables that differ from `start`, free variables, middle of each group.
+// result: violation, gain, steps, reason, middle of each group, then of each block the number of variables that differ
+// from `start` and of free ones.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    pair_steps(const VALUE* __restrict__ matrix, int size, double* __restrict__ gradient_, double* __restrict__ dual_,
-               const double* __restrict__ start, const double* __restrict__ lower, const double* __restrict__ upper,
-               const double* __restrict__ kink, const signed char* __restrict__ group,
-               const double* __restrict__ ridge, const double* __restrict__ diagonal_, double tolerance, int max_steps,
-               double* __restrict__ result) {
-  extern __shared__ __align__(16) unsigned char memory[];
-  double* gradient = reinterpret_cast<double*>(memory);
-  double* dual = gradient + kPadded;
-  float* diagonal = reinterpret_cast<float*>(dual + kPadded);
-  unsigned char* flags = reinterpret_cast<unsigned char*>(diagonal + kPadded);
-  __shared__ Candidates up[GROUPS], down[GROUPS], partners, singles;
-  const Box box{lower, upper, kink, group};
-  for (int k = threadIdx.x; k < kPadded; k += THREADS) {
+#if BLOCKS > 1
+    __cluster_dims__(BLOCKS, 1, 1)
+#endif
+        pair_steps(const VALUE* __restrict__ matrix, int size, double* __restrict__ gradient, double* __restrict__ dual,
+                   const double* __restrict__ start, const double* __restrict__ lower, const double* __restrict__ upper,
+                   const double* __restrict__ kink, const signed char* __restrict__ group,
+                   const double* __restrict__ ridge, const double* __restrict__ diagonal, double tolerance,
+                   int max_steps, double* __restrict__ result) {
+  __shared__ Offers offers;
+  const int first = block_of_cluster() * THREADS * VARIABLES + threadIdx.x;
+  Variable own[VARIABLES];
+#pragma unroll
+  for (int v = 0; v < VARIABLES; ++v) {
+    const int k = first + v * THREADS;
     const bool valid = k < size;
-    gradient[k] = valid ? gradient_[k] : 0.0;
-    diagonal[k] = valid ? (float)diagonal_[k] : 0.0f;
-    dual[k] = valid ? dual_[k] : 0.0;
-    flags[k] = valid ? flags_of(box, k, dual[k]) : 0;
+    own[v] = {valid ? gradient[k] : 0.0, valid ? dual[k] : 0.0,     valid ? lower[k] : 0.0,
+              valid ? upper[k] : 0.0,    valid ? diagonal[k] : 0.0, KINKS && valid ? kink[k] : 0.0, 0u};
+    const int g = valid ? group[k] : 0;
+    own[v].flags = g == 1 ? kSecondGroup : g < 0 ? kSingle : 0u;
+    own[v].set_flags();
   }
   double middle[GROUPS], violation = -kInfinity, gain = 0.0;
 #pragma unroll
-  for (int c = 0; c < GROUPS; ++c) middle[c] = result[6 + c];
+  for (int c = 0; c < GROUPS; ++c) middle[c] = result[4 + c];
   int steps = 0, reason = kOptimal;
-  __syncthreads();  // the middle has been read before anyone may end
+  barrier();  // all blocks run, and have read the middle
   for (;;) {
-    // The ends of the gradient.
-    unsigned up_key[GROUPS] = {}, down_key[GROUPS] = {}, single_key = 0;
-    int up_at[GROUPS] = {}, down_at[GROUPS] = {}, single_at = 0;
-    bool not_a_number = false;
-#pragma unroll
-    for (int v = 0; v < VARIABLES; ++v) {
-      const int k = threadIdx.x + v * THREADS;
-      const unsigned char flag = flags[k];
-      const double g = gradient[k];
-      not_a_number |= !isfinite(g);
-#if SINGLES
-      if (flag & kSingle) {
-        double worst = 0.0;
-        if (flag & kGrows) worst = fmax(worst, growing(g, flag, box, k));
-        if (flag & kFalls) worst = fmax(worst, -falling(g, flag, box, k));
-        const unsigned key = worst > 0.0 ? ordered((float)worst) : 0u;
-        if (key > single_key) single_key = key, single_at = k;
-        continue;
-      }
-#endif
-      const int own = GROUPS > 1 && flag & kSecondGroup;
-#pragma unroll
-      for (int c = 0; c < GROUPS; ++c) {
-        if (c != own) continue;
-        if (flag & kGrows) {
-          const unsigned key = ordered((float)(growing(g, flag, box, k) - middle[c]));
-          if (key > up_key[c]) up_key[c] = key, up_at[c] = k;
-        }
-        if (flag & kFalls) {
-          const unsigned key = ordered((float)(middle[c] - falling(g, flag, box, k)));
-          if (key > down_key[c]) down_key[c] = key, down_at[c] = k;
-        }
-      }
-    }
-#pragma unroll
-    for (int c = 0; c < GROUPS; ++c) {
-      Candidate top{up_at[c], 0.0, 0.0, 0.0, 0.0}, bottom{down_at[c], 0.0, 0.0, 0.0, 0.0};
-      if (up_key[c]) {
-        const int k = top.variable;
-        top.slope = growing(gradient[k], flags[k], box, k);
-        top.dual = dual[k];
-        top.room = room(box, k, top.dual, 1.0);
-        top.curvature = diagonal_[k];
-      }
-      if (down_key[c]) bottom.slope = falling(gradient[bottom.variable], flags[bottom.variable], box, bottom.variable);
-      offer(up[c], up_key[c], top);
-      offer(down[c], down_key[c], bottom);
-    }
-#if SINGLES
-    {
-      const int s = single_at;
-      const double grows = single_key && flags[s] & kGrows ? growing(gradient[s], flags[s], box, s) : 0.0;
-      const double falls = single_key && flags[s] & kFalls ? -falling(gradient[s], flags[s], box, s) : 0.0;
-      offer(singles, single_key, {s, grows > falls ? grows : -falls, single_key ? dual[s] : 0.0, 0.0, 0.0});
-    }
-#endif
-    if (__syncthreads_or(not_a_number)) {
-      violation = kInfinity;
-      reason = kPrecision;
-      break;
-    }
-    Candidate first{-1, 0.0, 0.0, 0.0, 0.0};
+    offer_ends(offers, own, first, middle);
+    barrier();
+    Candidate up = {};
+    up.variable = -1;
     int chosen = 0;
+    bool finite = true;
     double next[GROUPS];
     violation = -kInfinity;
 #pragma unroll
     for (int c = 0; c < GROUPS; ++c) {
-      const Candidate top = winner_of(up[c]), bottom = winner_of(down[c]);
+      const Candidate top = winner_of(offers.up[c]), bottom = winner_of(offers.down[c]);
       next[c] = middle[c];
-      if (top.variable < 0 || bottom.variable < 0) continue;
+      finite = finite && top.key != kNotFinite;
+      if (!top.key || !bottom.key) continue;
       next[c] = 0.5 * (top.slope + bottom.slope);
-      if (top.slope - bottom.slope > violation) violation = top.slope - bottom.slope, first = top, chosen = c;
+      if (top.slope - bottom.slope > violation) violation = top.slope - bottom.slope, up = top, chosen = c;
+    }
+    if (!finite) {
+      violation = kInfinity, reason = kPrecision;
+      break;
     }
 #if SINGLES
-    const Candidate single = winner_of(singles);
-    const bool alone = single.variable >= 0 && fabs(single.slope) > violation;
-    if (alone) violation = fabs(single.slope);
+    const Candidate single = winner_of(offers.singles);
+    const bool alone = single.key && fabs(single.slope) > violation;
+    if (alone) violation = fabs(single.slope), up = single;
 #else
     constexpr bool alone = false;
 #endif
@@ -228,124 +315,65 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 #pragma unroll
     for (int c = 0; c < GROUPS; ++c) middle[c] = next[c];
-#if SINGLES
+    VALUE values[VARIABLES], others[VARIABLES];
+    load_row(values, matrix, up.variable, size, first);
+    Candidate down = {};
+    double slope = violation, curvature = up.curvature, sign = 1.0;
     if (alone) {
-      const int s = single.variable;
-      const double sign = single.slope > 0 ? 1.0 : -1.0, slope = fabs(single.slope), curvature = diagonal_[s];
-      const double most = room(box, s, single.dual, sign);
-      const double step = fmin(curvature > 0 ? slope / curvature : kInfinity, most);
-      const double after = isinf(step) ? single.dual : moved(box, s, single.dual, step, sign, step >= most);
-      if (isinf(step) || after == single.dual) {
-        reason = isinf(step) ? kUnbounded : kPrecision;
+      sign = up.slope > 0 ? 1.0 : -1.0;
+      down.variable = -1, down.room = kInfinity;
+#pragma unroll
+      for (int v = 0; v < VARIABLES; ++v) others[v] = VALUE(0);
+      barrier();  // everyone has read the candidates
+    } else {
+      offer_partner(offers, own, first, up, chosen, values);
+      barrier();
+      down = winner_of(offers.partners);
+      if (!down.key) {
+        reason = kPrecision;
         break;
       }
-      const VALUE* row = matrix + (long long)s * size;
-#pragma unroll
-      for (int v = 0; v < VARIABLES; ++v) {
-        const int k = threadIdx.x + v * THREADS;
-        if (k >= size) break;
-        const double value = k < size ? (double)row[k] : 0.0;
-        gradient[k] -= sign * step * (value + (k == s ? ridge[s] : 0.0));
-        if (k == s) dual[s] = after, flags[s] = flags_of(box, s, after);
-      }
-      gain += step * (slope - 0.5 * step * curvature);
-      ++steps;
-      __syncthreads();  // everyone has read the candidates
-      continue;
+      load_row(others, matrix, down.variable, size, first);
+      slope = up.slope - down.slope, curvature = down.curvature;
     }
-#endif
-    // The partner of the largest gain without bounds.
-    const int i = first.variable;
-    const double high = first.slope;
-    const VALUE* row_i = matrix + (long long)i * size;
-    const float diagonal_i = (float)first.curvature;
-    VALUE values[VARIABLES];
-    unsigned key_j = 0;
-    int at_j = 0;
-    VALUE value_j = 0;
-#pragma unroll
-    for (int v = 0; v < VARIABLES; ++v) {
-      const int k = threadIdx.x + v * THREADS;
-      values[v] = k < size ? row_i[k] : VALUE(0);
-    }
-#pragma unroll
-    for (int v = 0; v < VARIABLES; ++v) {
-      const int k = threadIdx.x + v * THREADS;
-      const unsigned char flag = flags[k];
-      if (!(flag & kFalls) || (SINGLES && flag & kSingle)) continue;
-      if (GROUPS > 1 && (flag & kSecondGroup ? 1 : 0) != chosen) continue;
-      const float slope = (float)(high - falling(gradient[k], flag, box, k));
-      if (!(slope > 0.0f)) continue;
-      const float curvature = fmaxf(diagonal_i + diagonal[k] - 2.0f * (float)values[v], 1e-12f);
-      const unsigned key = ordered(__fdividef(slope * slope, curvature));
-      if (key > key_j) key_j = key, at_j = k, value_j = values[v];
-    }
-    Candidate best{at_j, 0.0, 0.0, 0.0, 0.0};
-    if (key_j) {
-      best.slope = falling(gradient[at_j], flags[at_j], box, at_j);
-      best.dual = dual[at_j];
-      best.room = room(box, at_j, best.dual, -1.0);
-      best.curvature = first.curvature + diagonal_[at_j] - 2.0 * (double)value_j;
-    }
-    offer(partners, key_j, best);
-    __syncthreads();
-    const Candidate second = winner_of(partners);
-    const int j = second.variable;
-    if (j < 0) {
-      reason = kPrecision;
-      break;
-    }
-    const VALUE* row_j = matrix + (long long)j * size;
-    VALUE others[VARIABLES];
-#pragma unroll
-    for (int v = 0; v < VARIABLES; ++v) {
-      const int k = threadIdx.x + v * THREADS;
-      others[v] = k < size ? row_j[k] : VALUE(0);
-    }
-    const double curvature = second.curvature, slope = high - second.slope;
-    const double step = fmin(curvature > 0 ? slope / curvature : kInfinity, fmin(first.room, second.room));
-    if (isinf(step) || (first.dual + step == first.dual && second.dual - step == second.dual)) {
+    const double step = fmin(curvature > 0 ? slope / curvature : kInfinity, fmin(up.room, down.room));
+    if (isinf(step) || (up.dual + sign * step == up.dual && (alone || down.dual - step == down.dual))) {
       reason = isinf(step) ? kUnbounded : kPrecision;
       break;
     }
 #pragma unroll
     for (int v = 0; v < VARIABLES; ++v) {
-      const int k = threadIdx.x + v * THREADS;
-      double g = gradient[k] - step * ((double)values[v] - (double)others[v]);
-      if (k == i || k == j) {
-        const double sign = k == i ? 1.0 : -1.0, before = dual[k];
-        dual[k] = moved(box, k, before, step, sign, step >= (k == i ? first.room : second.room));
-        flags[k] = flags_of(box, k, dual[k]);
+      Variable& one = own[v];
+      const int k = first + v * THREADS;
+      one.gradient -= sign * step * ((double)values[v] - (double)others[v]);
+      if (k == up.variable || k == down.variable) {
+        const double own_sign = k == up.variable ? sign : -1.0;
+        one.dual = one.moved(step, own_sign, step >= (k == up.variable ? up.room : down.room));
+        one.set_flags();
 #if RIDGE
-        g -= sign * step * ridge[k];
+        one.gradient -= own_sign * step * ridge[k];
 #endif
       }
-      gradient[k] = g;
     }
     gain += step * (slope - 0.5 * step * curvature);
     ++steps;
   }
   int changed = 0, free_count = 0;
-  for (int first = 0; first < size; first += THREADS) {
-    const int k = first + threadIdx.x;
-    bool differs = false, inside = false;
-    if (k < size) {
-      gradient_[k] = gradient[k];
-      const double b = dual[k];
-      dual_[k] = b;
-      differs = b != start[k];
-      inside = (flags[k] & kGrows) && (flags[k] & kFalls);
-#if KINKS
-      inside = inside && (b != 0.0 || box.kink[k] == 0.0);
-#endif
-    }
-    changed += __syncthreads_count(differs);
-    free_count += __syncthreads_count(inside);
+#pragma unroll
+  for (int v = 0; v < VARIABLES; ++v) {
+    const int k = first + v * THREADS;
+    const bool valid = k < size;
+    if (valid) gradient[k] = own[v].gradient, dual[k] = own[v].dual;
+    changed += __syncthreads_count(valid && own[v].dual != start[k]);
+    free_count += __syncthreads_count(valid && own[v].is_free());
   }
   if (threadIdx.x == 0) {
-    result[0] = violation, result[1] = gain, result[2] = steps, result[3] = reason;
-    result[4] = changed, result[5] = free_count;
+    double* counts = result + 6 + 2 * block_of_cluster();
+    counts[0] = changed, counts[1] = free_count;
+    if (block_of_cluster() == 0) {
+      result[0] = violation, result[1] = gain, result[2] = steps, result[3] = reason;
 #pragma unroll
-    for (int c = 0; c < GROUPS; ++c) result[6 + c] = middle[c];
+      for (int c = 0; c < GROUPS; ++c) result[4 + c] = middle[c];
+    }
   }
 }

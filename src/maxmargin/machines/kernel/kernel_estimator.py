@@ -186,7 +186,7 @@ class KernelEstimator(Machine):
         if isinstance(self.gamma, str) and (self._precomputed or not isinstance(self.kernel, str)):
             check_choice("gamma", self.gamma, ("scale", "auto"))
             return 0.0  # not used by these kernels
-        return resolve_gamma(self.gamma, X, sample_weight)
+        return resolve_gamma(self.gamma, X, sample_weight, lambda: thread_count(self.n_jobs))
 
     def _cache_budget(self) -> int | None:
         """Return the bytes for kernel values that the user allows, None for "auto"."""

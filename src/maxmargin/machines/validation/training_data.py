@@ -21,6 +21,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.kernels.native_kernel import feature_gammas
 from maxmargin.kernels.points import compress_rows, float64_batches
 from maxmargin.machines.validation.parameters import check_choice, check_number
+from maxmargin.machines.validation.samples import MANY_VALUES
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.numerics import inner
 
@@ -29,6 +30,10 @@ MIN_VALUES_TO_COMPRESS, ROWS_TESTED_FOR_ZEROS = 10**6, 1000
 
 #: The largest fraction of nonzero values at which compressed rows are faster and take at most half the memory.
 MAX_SPARSE_FRACTION = 0.2
+
+#: Rows whose mean is the centre of a variance, and the largest ratio of the square of the mean around it to the sum of
+#: squares at which the difference of the two has all digits but one.
+ROWS_FOR_A_CENTRE, MAX_SHIFT = 1000, 0.1
 
 
 def is_table(X: Any) -> bool:
@@ -94,10 +99,10 @@ def without_zeros(X: Any, threads: int = 1) -> Any:
     return sparse.csr_array((stored, features, short), shape=X.shape)
 
 
-def resolve_gamma(gamma: Any, X: Any, weights: Floats) -> float | Floats:
+def resolve_gamma(gamma: Any, X: Any, weights: Floats, threads: Callable[[], int] = lambda: 1) -> float | Floats:
     """Return gamma of a kernel: a number, or one for each feature.
 
-    "scale" is 1 / (features · variance), "auto" 1 / features of a table.
+    "scale" is 1 / (features · variance), "auto" 1 / features of a table. `threads` says how many may be used.
     """
     if not isinstance(gamma, str):
         if np.ndim(gamma):
@@ -105,7 +110,7 @@ def resolve_gamma(gamma: Any, X: Any, weights: Floats) -> float | Floats:
         return check_number("gamma", gamma, least=0)
     if check_choice("gamma", gamma, ("scale", "auto")) == "auto":
         return 1.0 / float(X.shape[1])
-    variance = weighted_variance(X, weights)
+    variance = weighted_variance(X, weights, threads() if X.size >= MANY_VALUES else 1)
     if not np.isfinite(variance):
         raise ValueError(NON_FINITE_MESSAGE)
     return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
@@ -128,27 +133,31 @@ def _gammas_of(gamma: Any, features: int) -> Floats:
     return gammas
 
 
-def weighted_variance(X: Any, weights: Floats) -> float:
+def weighted_variance(X: Any, weights: Floats, threads: int = 1) -> float:
     """Return the variance of all entries, each row counted as often as its weight says.
 
     With equal weights this is ``X.var()``, scikit-learn's; so a weight of 2 really is the same as a repeated row.
     """
     share = weights / (weights.sum() * X.shape[1])
     if not sparse.issparse(X):
-        mean = _weighted_sums(X, share, 0.0)[0]
-        return _weighted_sums(X, share, mean)[1]
+        return _dense_variance(np.ascontiguousarray(X), share, threads)
     with np.errstate(over="ignore", invalid="ignore"):
         mean = sum(inner(share[rows], _row_sums(part)) for rows, part in float64_batches(X))
         squares = sum(inner(share[rows], _row_sums(part.multiply(part))) for rows, part in float64_batches(X))
         return squares - mean * mean
 
 
-def _weighted_sums(X: Any, weights: Floats, centre: float) -> tuple[float, float]:
-    """Return the sums over dense rows of weight · difference from a centre, and of weight · squared difference."""
-    parts = [
-        _native.weighted_sums(np.ascontiguousarray(part), weights[rows], centre) for rows, part in float64_batches(X)
-    ]
-    return sum(first for first, _ in parts), sum(second for _, second in parts)
+def _dense_variance(X: Any, share: Floats, threads: int) -> float:
+    """Return the variance, in one pass around the mean of some rows if that is close to the mean of all."""
+    some = slice(None, None, max(1, len(X) // ROWS_FOR_A_CENTRE))
+    chosen = np.ascontiguousarray(X[some])
+    centre, taken = 0.0, float(share[some].sum())
+    if len(chosen) < len(X) and taken > 0.0:
+        centre = _native.weighted_sums(chosen, share[some] / (taken * X.shape[1]), 0.0, threads)[0]
+    mean, squares = _native.weighted_sums(X, share, centre, threads)
+    if mean * mean <= MAX_SHIFT * squares:
+        return squares - mean * mean
+    return float(_native.weighted_sums(X, share, centre + mean, threads)[1])
 
 
 def _row_sums(part: Any) -> Floats:
