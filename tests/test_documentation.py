@@ -4,6 +4,7 @@ import contextlib
 import doctest
 import io
 import re
+import subprocess
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -51,7 +52,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [
     "README.md",
     "CONTRIBUTING.md",
-    *(str(page.relative_to(ROOT)) for page in sorted((ROOT / "docs").rglob("*.md"))),
+    *(str(page.relative_to(ROOT)) for page in sorted((ROOT / "docs").rglob("*.md")) if "generated" not in page.parts),
 ]
 
 
@@ -87,6 +88,7 @@ PRINTING = [
     "linear_estimators.md",
     "model_selection.md",
     "feature_maps.md",
+    "get_started.md",
     "active_learning.md",
     "online.md",
 ]
@@ -112,6 +114,14 @@ def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
     names = {}
     for code in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL):
         exec(compile(code, page, "exec"), names)
+
+
+def test_commands_of_get_started_run(tmp_path):
+    text = (ROOT / "docs/get_started.md").read_text(encoding="utf-8")
+    commands = [command for command in re.findall(r"^\$ (.*)", text, re.MULTILINE) if "install" not in command]
+    assert len(commands) > 5
+    for command in commands:  # one after the other, as a reader would
+        subprocess.run(command, shell=True, cwd=tmp_path, check=True, capture_output=True)
 
 
 ESTIMATORS = [svc, nu_svc, svr, nu_svr, one_class_svm, quantile_svr, svdd, lssvc, lssvr, rank_svc]

@@ -31,7 +31,7 @@ class PolarCoordinates(FeatureMap):
 
     Attributes
     ----------
-    center_ : float array of shape (n_features_in_,)
+    center_ : float array of shape (n_features,)
 
     Examples
     --------

@@ -50,7 +50,7 @@ class GridSearchResult:
     seconds : float
         Total time.
     metric : str
-        Name of the score in trials, after "test_".
+        Name of the score in trials, after ``test_``.
     error_score : float
         The score of a trial that an exception ended.
     """
