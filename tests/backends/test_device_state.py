@@ -12,10 +12,10 @@ from maxmargin.backends.array_operations import ArrayOperations
 from maxmargin.backends.cuda_backend import tuning
 from maxmargin.backends.device_state import DeviceState
 from maxmargin.backends.interface import BoundStart
-from maxmargin.backends.numpy_backend import NumpySubproblem, PreciseNumpySubproblem
 from maxmargin.backends.selection import place_at_bounds
 from maxmargin.problems import Status, certify
 from maxmargin.solvers import BlockSolver, StoppingRule
+from reference.cuda_twin import take_pair_steps
 
 
 class HostMatrix:
@@ -36,27 +36,6 @@ class HostMatrix:
 
     def precise_square(self, variables):
         return self.values[np.ix_(variables, variables)]
-
-
-class Parent:
-    """What `NumpySubproblem` needs of the problem that it is a part of."""
-
-    def __init__(self, part):
-        box = part.variables
-        self.dual, self.gradient = part.dual, part.gradient
-        self.lower, self.upper, self.ridge, self.curvature = box.lower, box.upper, box.ridge, box.curvature
-        self.kink = np.zeros(part.active) if box.kink is None else box.kink
-        self.group, self.groups, self.bounded = box.group.astype(np.int32), part.groups, part.bounded
-        self.totals, self.threads = part.totals, 1
-
-
-def take_pair_steps(part, tolerance, max_steps, max_seconds):
-    steps = (PreciseNumpySubproblem if part.precise else NumpySubproblem)(
-        Parent(part), np.arange(part.active), part.values
-    )
-    reason = steps.pair_steps(tolerance, max_steps, max_seconds)
-    part.dual[:], part.gradient[:], part.violation = steps.dual, steps.gradient, steps.violation
-    return reason
 
 
 class HostDevice:

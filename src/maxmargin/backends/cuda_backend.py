@@ -15,10 +15,9 @@ from maxmargin.backends.device_subproblem import DeviceSubproblem
 from maxmargin.backends.interface import BlockTuning, BoundStart, StopReason
 from maxmargin.backends.selection import place_at_bounds
 from maxmargin.cuda.device import DeviceError, cupy, open_device
+from maxmargin.cuda.kernel_values import KernelValues, is_supported, kernel_values
 from maxmargin.cuda.pair_steps import DeviceBox, max_variables, pair_steps, step_buffer
-from maxmargin.cuda.products import precise_product, precise_square, product_parts, square
 from maxmargin.cuda.samples import DeviceSamples
-from maxmargin.kernels import NativeKernel
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
 from maxmargin.matrices.repeated_matrix import RepeatedMatrix
 from maxmargin.matrices.scaled_matrix import ScaledMatrix
@@ -123,10 +122,14 @@ def device_matrix(matrix: Any, device: int) -> DeviceMatrix:
     if isinstance(matrix, PrecomputedMatrix):
         return CudaValues(matrix, sample)
     if isinstance(matrix, KernelMatrix):
-        if not isinstance(matrix.kernel, NativeKernel):
-            raise DeviceError("a GPU computes the built-in kernels; use one of them, or device='cpu'")
-        index = matrix.points.index if sample is None else matrix.points.index[sample]
-        return CudaKernelValues(DeviceSamples.of(matrix.kernel.formula, matrix.points, device), index)
+        if not is_supported(matrix.kernel):
+            raise DeviceError(
+                "a GPU computes the built-in kernels, their sums, products and multiples; use one of them, or "
+                "device='cpu'"
+            )
+        index, points = matrix.points.index if sample is None else matrix.points.index[sample], matrix.points
+        values = kernel_values(matrix.kernel, lambda formula: DeviceSamples.of(formula, points, device))
+        return CudaKernelValues(values, index)
     if isinstance(matrix, ScaledMatrix):
         raise DeviceError(
             "targets, costs, weights and kernel values beyond 1e20 or below 1e-20 are for the CPU; scale them, or use "
@@ -138,27 +141,27 @@ def device_matrix(matrix: Any, device: int) -> DeviceMatrix:
 class CudaKernelValues:
     """Kernel values of dense samples, computed when they are needed."""
 
-    def __init__(self, samples: DeviceSamples, index: Indices) -> None:
-        self.samples, self.index = samples, cupy().asarray(index.astype(np.int32))
+    def __init__(self, values: KernelValues, index: Indices) -> None:
+        self.values, self.index = values, cupy().asarray(index.astype(np.int32))
 
     def product_parts(self, columns: Any, weights: Any) -> Any:
         """Return rows whose sum is Σ weights · column for all variables, with values in single precision."""
-        return product_parts(self.samples, self.index, self.index[columns], weights)
+        return self.values.product_parts(self.index, self.index[columns], weights)
 
     def square(self, variables: Any) -> Any:
         """Return the block between some variables in single precision."""
         rows = self.index[variables]
-        return square(self.samples, rows, rows)
+        return self.values.square(rows, rows)
 
     def precise_product(self, rows: Any, columns: Any, weights: Any) -> Any:
         """Return Σ weights · column for some variables, in double precision."""
         chosen = self.index if rows is None else self.index[rows]
-        return precise_product(self.samples, chosen, self.index[columns], weights)
+        return self.values.precise_product(chosen, self.index[columns], weights)
 
     def precise_square(self, variables: Any) -> Any:
         """Return the block between some variables in double precision."""
         rows = self.index[variables]
-        return precise_square(self.samples, rows, rows)
+        return self.values.precise_square(rows, rows)
 
 
 class CudaValues:

@@ -8,6 +8,12 @@
     `DeviceSamples`: samples in GPU memory, in their own precision and in two halves for tensor cores.
 `products`
     Fused products with a kernel matrix, and blocks of it.
+`kernel_values`
+    The same for sums, products and multiples of kernels.
+`prediction`
+    Decision values of samples in host memory or on the GPU.
+`transfer`
+    Copies of large arrays through pinned memory.
 `pair_steps`
     Pair steps on the square block of a working set.
 

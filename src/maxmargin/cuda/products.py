@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin._typing import Floats
-from maxmargin.cuda.device import cupy, open_device
+from maxmargin.cuda.device import cupy
 from maxmargin.cuda.modules import kernel, launch
-from maxmargin.cuda.samples import DeviceSamples, scaled_on_device
+from maxmargin.cuda.samples import DeviceSamples
 from maxmargin.deadline import check_deadline
 from maxmargin.kernels.formula import KernelFormula, OuterFunction
-from maxmargin.kernels.points import Points
 
 #: The sides of a tile of tensor cores and of the direct kernel; threads of a block.
 TENSOR_TILE, DIRECT_TILE, TENSOR_THREADS, DIRECT_THREADS = 128, 64, (256,), (16, 16)
@@ -49,21 +47,6 @@ def precise_product(samples: DeviceSamples, rows: Any, columns: Any, weights: An
     every = None if rows is not None and columns is not None else cupy().arange(len(samples.data), dtype=np.int32)
     rows, columns = (every if index is None else index for index in (rows, columns))
     return _product_by_rows(samples.formula, (samples.data, rows), (samples.data, columns), weights)
-
-
-def host_product(device: str, formula: KernelFormula, rows: Points, columns: Points, weights: Floats) -> Floats:
-    """Return Σ_c k(row, column c) weights[c] for every row in float64, all of them in host memory.
-
-    The GPU sums differences like the CPU; the results agree to rounding errors.
-    """
-    xp, number = cupy(), open_device(device)
-    with xp.cuda.Device(number):
-        left, right = (scaled_on_device(formula, points, number) for points in (rows, columns))
-        if right.dtype != left.dtype:
-            left, right = left.astype(xp.float64), right.astype(xp.float64)
-        at, to = (xp.asarray(points.index.astype(np.int32)) for points in (rows, columns))
-        out: Floats = _product_by_rows(formula, (left, at), (right, to), xp.asarray(weights)).get()
-    return out
 
 
 def _product_by_rows(formula: KernelFormula, left: tuple[Any, Any], right: tuple[Any, Any], weights: Any) -> Any:

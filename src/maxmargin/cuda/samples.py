@@ -20,7 +20,7 @@ import numpy as np
 from maxmargin.cuda.device import DeviceError, cupy
 from maxmargin.cuda.transfer import to_device
 from maxmargin.kernels.formula import KernelFormula, OuterFunction, Term
-from maxmargin.kernels.points import Points
+from maxmargin.kernels.points import Points, rows_of
 from maxmargin.resources import format_bytes
 
 #: The largest fraction of the free GPU memory for samples as a table; their halves and temporary arrays take several
@@ -92,11 +92,21 @@ class DeviceSamples:
         if formula.term is Term.SQUARED and formula.function is OuterFunction.EXPONENTIAL:
             return _gaussian(formula, data)
         if formula.term is not Term.PRODUCT:
-            return cls(formula, data, None, None, 1.0, 0.0)
+            return cls.unprepared(formula, data)
         factor = formula.gamma if formula.function is not OuterFunction.IDENTITY else 1.0
         integers = _integers(data, centred=False)
         halves, unit = _split(data) if integers is None else (_padded(integers[0]), integers[1])
         return cls(formula, data, halves, None, factor / unit**2, formula.coef0)
+
+    @classmethod
+    def on_device(cls, formula: KernelFormula, points: Points, device: int) -> DeviceSamples:
+        """Return the data behind the points on a GPU without parts."""
+        return cls.unprepared(formula, scaled_on_device(formula, points, device))
+
+    @classmethod
+    def unprepared(cls, formula: KernelFormula, data: Any) -> DeviceSamples:
+        """Return samples of a device array without parts: kernel values are sums feature by feature."""
+        return cls(formula, data, None, None, 1.0, 0.0)
 
     @property
     def width(self) -> int:
@@ -117,19 +127,43 @@ def data_on_device(points: Points, device: int) -> Any:
 def scaled_on_device(formula: KernelFormula, points: Points, device: int) -> Any:
     """Return the data behind points on a GPU, features multiplied by the factors of a formula that has them."""
     data = data_on_device(points, device)
+    key = ("cuda", device, formula.gammas)
+    if key not in points.memo:
+        points.memo[key] = scaled_table(formula, data)
+    return points.memo[key]
+
+
+def scaled_table(formula: KernelFormula, data: Any) -> Any:
+    """Return a device array, features multiplied by the factors of a formula that has them."""
     if formula.gammas is None:
         return data
-    key = ("cuda", device, formula.gammas)
-    if key not in points.memo:  # in float64: the factors are part of the kernel
-        points.memo[key] = data.astype(np.float64) * cupy().asarray(formula.factors_of(data.shape[1]))
-    return points.memo[key]
+    # In float64: the factors are part of the kernel.
+    return data.astype(np.float64) * cupy().asarray(formula.factors_of(data.shape[1]))
+
+
+def dense_rows(points: Points) -> Any:
+    """Return a copy of these samples on the current GPU as a dense table."""
+    index = points.index
+    neighbours = len(index) > 0 and bool((np.diff(index) == 1).all())
+    rows = points.data[index[0] : index[-1] + 1] if neighbours else rows_of(points.data, index)
+    return to_device(rows) if isinstance(rows, np.ndarray) else _dense(rows)
+
+
+def free_memory() -> int:
+    """Return the free memory of the current GPU in bytes."""
+    xp = cupy()
+    return int(xp.cuda.runtime.memGetInfo()[0] + xp.get_default_memory_pool().free_bytes())
+
+
+def is_extreme(data: Any) -> bool:
+    """Whether the scales of features overflow."""
+    largest = float(cupy().abs(data).max())
+    return largest > LARGEST_MAGNITUDE or 0.0 < largest < 1.0 / LARGEST_MAGNITUDE
 
 
 def _check_memory(data: Any) -> None:
     """Raise DeviceError if samples do not fit into the memory of the current GPU."""
-    xp = cupy()
-    needed = data.shape[0] * data.shape[1] * data.dtype.itemsize
-    free = xp.cuda.runtime.memGetInfo()[0] + xp.get_default_memory_pool().free_bytes()
+    needed, free = data.shape[0] * data.shape[1] * data.dtype.itemsize, free_memory()
     if needed > MAX_TABLE_FRACTION * free:
         raise DeviceError(
             f"samples are a dense table on a GPU: these would take {format_bytes(needed)}, more than "
@@ -186,7 +220,7 @@ def _split(data: Any) -> tuple[tuple[Any, Any], float]:
     """Return high and low parts, padded, and the factor of the features."""
     xp = cupy()
     largest = float(xp.abs(data).max())
-    if largest > LARGEST_MAGNITUDE or 0.0 < largest < 1.0 / LARGEST_MAGNITUDE:
+    if is_extreme(data):
         raise DeviceError(
             f"features as large as {largest:.2g} are too extreme for a GPU; scale them, or use device='cpu'"
         )

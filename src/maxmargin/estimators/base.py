@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
@@ -46,6 +47,14 @@ class Estimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]  # sciki
     def _order(self) -> str | None:
         """The order of dense values; a matrix of kernel values is not copied for it."""
         return None if self._precomputed else "C"
+
+    def _follows_library(self, array: Any) -> bool:
+        return (
+            type(array) is not np.ndarray
+            and hasattr(array, "__dlpack__")
+            and not isinstance(array, np.generic)
+            and bool(get_config()["array_api_dispatch"])
+        )
 
     def _accepts(self, X: Any, reset: bool) -> bool:
         """Whether samples are a valid array or CSR already, which scikit-learn would return as they are.

@@ -16,6 +16,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
+from maxmargin.machines.validation.device_arrays import host_array
 from maxmargin.machines.validation.samples import check_finite_targets, check_labels, check_samples, check_vector
 from maxmargin.problems import Status
 from maxmargin.solvers import Callback, StoppingRule
@@ -130,6 +131,10 @@ class Machine:
                 "using this estimator."
             )
 
+    def _follows_library(self, array: Any) -> bool:
+        """Whether results are arrays of the library of these samples, which are in host memory."""
+        return False
+
     # What estimators do as scikit-learn does.
 
     _not_fitted_error: type[Exception] = NotFittedError
@@ -187,11 +192,16 @@ def parameter_names(kind: type[Machine]) -> tuple[str, ...]:
 
 
 def keeping_previous_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method `fit` that leaves the estimator as it was if there is not enough memory, and says so."""
+    """Return a method `fit` that leaves the estimator as it was if there is not enough memory, and says so.
+
+    Its arrays are in host memory.
+    """
 
     @wraps(fit)
     def fit_or_restore(self: Any, *arguments: Any, **named: Any) -> Any:
         before = dict(vars(self))
+        arguments = tuple(host_array(self, value) for value in arguments)
+        named = {name: host_array(self, value) for name, value in named.items()}
         try:
             return fit(self, *arguments, **named)
         except MemoryError as error:

@@ -52,7 +52,7 @@ class KernelMatrix:
     threads : int
         Number of threads that compute blocks; the values do not depend on it.
     device : str
-        ``"cpu"``, or the GPU that computes products of built-in kernels and dense samples, in float64 as well.
+        ``"cpu"``, or the GPU that computes products with the matrix, in float64 as well.
     """
 
     kernel: Kernel
@@ -103,12 +103,12 @@ class KernelMatrix:
         rows = self.features()
         if rows is not None:
             return rows.decisions(rows.weights(vector))
-        if isinstance(self.kernel, NativeKernel):
-            used = np.flatnonzero(vector)
-            if self.device != "cpu":
-                from maxmargin.cuda.products import host_product
+        used = np.flatnonzero(vector)
+        if self.device != "cpu":
+            from maxmargin.cuda.prediction import host_product
 
-                return host_product(self.device, self.kernel.formula, self.points, self.points.take(used), vector[used])
+            return host_product(self.device, self.kernel, self.points, self.points.take(used), vector[used])
+        if isinstance(self.kernel, NativeKernel):
             return kernel_product(self.kernel.formula, self.points, self.points.take(used), vector[used], self.threads)
         # A user's function is called on at most a quarter of the samples: never on the full matrix.
         max_rows = self.size if self.kernel.vectorised else max(1, self.size // 4)

@@ -42,12 +42,11 @@ class KernelBlocks(Protocol):
 
 @dataclass(frozen=True)
 class ComputedKernelBlocks:
-    """Kernel values computed from samples and support vectors, sums of them on the GPU `device` if it is one."""
+    """Kernel values computed from samples and support vectors."""
 
     kernel: Kernel
     samples: Points
     support: Points
-    device: str = "cpu"
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -63,10 +62,6 @@ class ComputedKernelBlocks:
     def combine(self, weights: Floats, threads: int) -> Floats:
         if not isinstance(self.kernel, NativeKernel):
             return map_blocks(self, len(weights), lambda block: (block @ weights)[:, None], 1, threads).ravel()
-        if self.device != "cpu":
-            from maxmargin.cuda.products import host_product
-
-            return host_product(self.device, self.kernel.formula, self.samples, self.support, weights)
         return kernel_product(self.kernel.formula, self.samples, self.support, weights, threads)
 
     @cached_property

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats
+from maxmargin.models.device_blocks import DeviceKernelBlocks, array_module
 from maxmargin.models.kernel_blocks import KernelBlocks, map_blocks
 from maxmargin.models.overflow import check_finite, ignored_overflow
 
@@ -25,9 +26,15 @@ class KernelExpansions:
     coefficients: Floats
     offsets: Floats
 
-    def decision_values(self, blocks: KernelBlocks, threads: int) -> Floats:
-        """Return the value of every function for every sample, or raise if one is not finite."""
+    def decision_values(self, blocks: KernelBlocks | DeviceKernelBlocks, threads: int) -> Floats:
+        """Return the value of every function for every sample, or raise if one is not finite.
+
+        Those of a GPU are a device array.
+        """
         count, width = self.coefficients.shape
+        if isinstance(blocks, DeviceKernelBlocks):
+            whole = slice(0, width), np.ascontiguousarray(self.coefficients.T), np.arange(count)
+            return check_finite(blocks.decision_values([whole], self.offsets))
         if not width:
             return np.tile(self.offsets, (len(blocks), 1))
         if count == 1:
@@ -55,16 +62,17 @@ class OneVsRestArgmax(KernelExpansions):
 
     def predicted_class(self, decisions: Floats) -> np.ndarray:
         """Return the index of the class with the largest decision value; ties go to the lowest index."""
-        return np.asarray(np.argmax(decisions, axis=1))
+        winners: np.ndarray = array_module(decisions).argmax(decisions, axis=1)
+        return winners
 
     def scores(self, decisions: Floats) -> Floats:
         """Return one score per class: its decision value."""
         return decisions
 
-    def classes_of(self, blocks: KernelBlocks, threads: int) -> np.ndarray:
+    def classes_of(self, blocks: KernelBlocks | DeviceKernelBlocks, threads: int) -> np.ndarray:
         """Return `predicted_class` of samples."""
         return self.predicted_class(self.decision_values(blocks, threads))
 
-    def scores_of(self, blocks: KernelBlocks, threads: int) -> Floats:
+    def scores_of(self, blocks: KernelBlocks | DeviceKernelBlocks, threads: int) -> Floats:
         """Return `scores` of samples."""
         return self.decision_values(blocks, threads)

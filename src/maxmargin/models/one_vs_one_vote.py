@@ -7,13 +7,14 @@ sorted by class; row b−1 (for those of class a) and row a (for those of class 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 
 from maxmargin import _native
 from maxmargin._typing import Floats
+from maxmargin.models.device_blocks import DeviceKernelBlocks, array_module
 from maxmargin.models.kernel_blocks import KernelBlocks, map_blocks
 from maxmargin.models.overflow import check_finite, ignored_overflow
 
@@ -38,24 +39,26 @@ class OneVsOneVote:
         """The number of classes."""
         return len(self.counts)
 
-    def decision_values(self, blocks: KernelBlocks, threads: int) -> Floats:
-        """Return the decision value of every pair of classes for every sample, or raise if one is not finite."""
-        pairs = self.classes * (self.classes - 1) // 2
+    def decision_values(self, blocks: KernelBlocks | DeviceKernelBlocks, threads: int) -> Floats:
+        """Return the decision value of every pair of classes for every sample, or raise if one is not finite.
+
+        Those of a GPU are a device array.
+        """
+        pairs = self._pairs
+        if isinstance(blocks, DeviceKernelBlocks):
+            return check_finite(blocks.decision_values(self._segments(), self.offsets))
         if not self.coefficients.shape[1]:
             return np.tile(self.offsets, (len(blocks), 1))
         if pairs == 1:
             with ignored_overflow():
                 return check_finite(blocks.combine(self.coefficients[0], threads)[:, None] + self.offsets)
-        edges = np.concatenate([[0], np.cumsum(self.counts)])
-        # The pairs that the rows of the coefficients of a class belong to, in order.
-        pairs_of = [self._pairs_of(c) for c in range(self.classes)]
-        columns = [np.ascontiguousarray(self.coefficients[:, edges[c] : edges[c + 1]].T) for c in range(self.classes)]
+        segments = self._segments()
 
         def combine(block: Floats) -> Floats:
             out = np.tile(self.offsets, (len(block), 1))
             with ignored_overflow():
-                for c in range(self.classes):
-                    out[:, pairs_of[c]] += block[:, edges[c] : edges[c + 1]] @ columns[c]
+                for support, weights, pairs_of_class in segments:
+                    out[:, pairs_of_class] += block[:, support] @ weights
             return out
 
         return check_finite(map_blocks(blocks, self.coefficients.shape[1], combine, pairs, threads))
@@ -65,39 +68,68 @@ class OneVsOneVote:
 
         As in LIBSVM, a decision value of 0 is a vote for the second class of the pair.
         """
-        votes = np.zeros((len(decisions), self.classes), dtype=np.int64)
+        xp = array_module(decisions)
+        votes = xp.zeros((len(decisions), self.classes), dtype=np.int64)
         for a in range(self.classes - 1):
             first = decisions[:, self._pairs_before(a)] > 0
             votes[:, a] += first.sum(axis=1)
             votes[:, a + 1 :] += ~first
-        return np.asarray(np.argmax(votes, axis=1))
+        winners: np.ndarray = xp.argmax(votes, axis=1)
+        return winners
 
     def scores(self, decisions: Floats) -> Floats:
         """Return one score per class: its votes plus its summed decision values, squashed below a third."""
-        votes = np.zeros((len(decisions), self.classes))
-        confidence = np.zeros((len(decisions), self.classes))
-        decisions = np.clip(decisions, -self._limit, self._limit)
+        xp = array_module(decisions)
+        votes = xp.zeros((len(decisions), self.classes))
+        confidence = xp.zeros((len(decisions), self.classes))
+        decisions = xp.clip(decisions, -self._limit, self._limit)
         for a in range(self.classes - 1):
             own = decisions[:, self._pairs_before(a)]
-            # Summed one after the other, in the order of the pairs.
-            confidence[:, a] = np.add.accumulate(np.column_stack([confidence[:, a], own]), axis=1)[:, -1]
+            for pair in range(own.shape[1]):  # one after the other, in their order
+                confidence[:, a] += own[:, pair]
             confidence[:, a + 1 :] -= own
             first = own >= 0
             votes[:, a] += first.sum(axis=1)
             votes[:, a + 1 :] += ~first
-        return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
+        scores: Floats = votes + confidence / (3.0 * (xp.abs(confidence) + 1.0))
+        return scores
+
+    @property
+    def _pairs(self) -> int:
+        return self.classes * (self.classes - 1) // 2
+
+    def _segments(self) -> list[tuple[slice, Floats, np.ndarray]]:
+        """Return the support vectors of each class, their coefficients, and the pairs that these belong to."""
+        edges = np.concatenate([[0], np.cumsum(self.counts)]).tolist()
+        rows = [slice(first, last) for first, last in pairwise(edges)]
+        if self.classes == 2:  # a single pair
+            rows = [slice(0, edges[-1])]
+        return [
+            (of_class, np.ascontiguousarray(self.coefficients[:, of_class].T), self._pairs_of(c))
+            for c, of_class in enumerate(rows)
+        ]
 
     @property
     def _limit(self) -> float:
         """Beyond it the squashed value is a third anyway, and the sum over classes must not overflow."""
         return float(np.finfo(np.float64).max / (4.0 * self.classes))
 
-    def classes_of(self, blocks: KernelBlocks, threads: int) -> np.ndarray:
+    def classes_of(self, blocks: KernelBlocks | DeviceKernelBlocks, threads: int) -> np.ndarray:
         """Return `predicted_class` of samples, without keeping the decision values of all pairs."""
+        if isinstance(blocks, DeviceKernelBlocks):
+            winners: np.ndarray = blocks.map_parts(
+                lambda part: self.predicted_class(self.decision_values(part, threads)), self._pairs
+            )
+            return winners
         return np.asarray(np.argmax(self._votes(blocks, threads, zero_is_first=False)[0], axis=1))
 
-    def scores_of(self, blocks: KernelBlocks, threads: int) -> Floats:
+    def scores_of(self, blocks: KernelBlocks | DeviceKernelBlocks, threads: int) -> Floats:
         """Return `scores` of samples, without keeping the decision values of all pairs."""
+        if isinstance(blocks, DeviceKernelBlocks):
+            scores: Floats = blocks.map_parts(
+                lambda part: self.scores(self.decision_values(part, threads)), self._pairs
+            )
+            return scores
         votes, confidence = self._votes(blocks, threads, zero_is_first=True)
         return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.machines.validation.availability import available_if
+from maxmargin.machines.validation.device_arrays import following_samples
 from maxmargin.machines.validation.parameters import check_number
 from maxmargin.models.calibration import interval_half_width
 
@@ -29,6 +30,7 @@ class NoiseIntervals:
     _not_fitted_error: type[Exception]
 
     @available_if(check_noise)
+    @following_samples
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
         """Return the interval that holds the target of each sample with probability `coverage`.
 

@@ -9,6 +9,7 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.machines.calibration.probabilities import check_probabilities
 from maxmargin.machines.validation.availability import available_if
+from maxmargin.machines.validation.device_arrays import following_samples
 from maxmargin.models.calibration import one_class_probabilities
 
 #: A decision value that small, relative to the offset, is a rounding error: the sample lies on the boundary.
@@ -24,19 +25,23 @@ class NoveltyDetector:
     _decide: Any
     _not_fitted_error: type[Exception]
 
+    @following_samples
     def decision_function(self, X: Any) -> Floats:
         """Return the signed distance from the boundary: positive inside, negative outside, 0 on it."""
         return rounded(self._decide(X).ravel(), self.offset_)
 
+    @following_samples
     def score_samples(self, X: Any) -> Floats:
         """Return the decision function without its offset."""
         return np.asarray(self.decision_function(X) + self.offset_)
 
+    @following_samples
     def predict(self, X: Any) -> Any:
         """Return 1 for samples inside, −1 for those outside."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
     @available_if(check_probabilities)
+    @following_samples
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities of each sample to be inside and to be outside, in this order.
 

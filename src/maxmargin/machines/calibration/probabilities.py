@@ -26,6 +26,7 @@ from maxmargin.machines.calibration.cross_validation import (
 )
 from maxmargin.machines.multiclass.strategy import LabelledData, TrainedClasses
 from maxmargin.machines.validation.availability import available_if
+from maxmargin.machines.validation.device_arrays import following_samples
 from maxmargin.machines.validation.samples import check_random_state
 from maxmargin.machines.validation.training_data import Labels
 from maxmargin.models.calibration import PlattSigmoid, binary_probabilities, couple_pairwise, fit_sigmoid
@@ -82,6 +83,7 @@ class ClassProbabilities:
     _sigmoids_: list[PlattSigmoid] | None
 
     @available_if(check_probabilities)
+    @following_samples
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class for each sample, in the order of ``classes_``."""
         decisions = self._decide(X)
@@ -100,6 +102,7 @@ class ClassProbabilities:
         raise NotImplementedError
 
     @available_if(check_probabilities)
+    @following_samples
     def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithms of the probabilities."""
         return np.asarray(np.log(np.maximum(self.predict_proba(X), np.finfo(float).tiny)))

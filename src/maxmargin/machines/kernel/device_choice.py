@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from maxmargin.kernels import Kernel, NativeKernel
+from maxmargin.kernels import Kernel
 
 #: With fewer samples than this, "auto" stays on the CPU: a fit takes it less than the start of a GPU.
 MIN_SAMPLES_FOR_GPU = 10_000
@@ -19,18 +19,20 @@ def choose_device(wanted: Any, kernel: Kernel | None, X: Any, supported: bool = 
     `supported` says whether a GPU can train with the parameters of the estimator, which decides for "auto" only.
     """
     from maxmargin.cuda.device import NAMES, DeviceError, is_available, open_device
+    from maxmargin.cuda.kernel_values import is_supported
 
     if wanted == "cpu":
         return "cpu"
     if not isinstance(wanted, str):
         raise ValueError(f"device must be {NAMES}, not {wanted!r}")
-    native = isinstance(kernel, NativeKernel)
+    supported_kernel = is_supported(kernel)
     if wanted == "auto":
         large, small = X.shape[0] >= MIN_SAMPLES_FOR_GPU, X.shape[0] * X.shape[1] <= MAX_VALUES_FOR_GPU
-        return "cuda" if native and supported and large and small and is_available() else "cpu"
+        return "cuda" if supported_kernel and supported and large and small and is_available() else "cpu"
     open_device(wanted)
-    if not native:
+    if not supported_kernel:
         raise DeviceError(
-            f"device={wanted!r} computes the built-in kernels from samples; use one of them, or device='cpu'"
+            f"device={wanted!r} computes the built-in kernels, their sums, products and multiples from samples; use "
+            "one of them, or device='cpu'"
         )
     return wanted

@@ -18,6 +18,7 @@ from maxmargin.machines.calibration.cross_validation import CrossValidation, str
 from maxmargin.machines.kernel.kernel_estimator import KernelEstimator
 from maxmargin.machines.validation.callbacks import reporting
 from maxmargin.machines.validation.checkpoints import checkpointing
+from maxmargin.machines.validation.device_arrays import following_samples
 from maxmargin.machines.validation.parameters import check_flag
 from maxmargin.machines.validation.training_data import check_costs, check_sample_weights, check_targets
 from maxmargin.matrices import SymmetricMatrix
@@ -164,6 +165,7 @@ class KernelRegressor(FunctionEstimator):
     fit_intercept: Any
     noise: Any = False  # of regressors without this parameter
 
+    @following_samples
     def predict(self, X: Any) -> Floats:
         """Return the value of the function for each sample, a column for each of several outputs."""
         return np.asarray(self._decide(X))

@@ -22,6 +22,7 @@ from maxmargin.machines.multiclass.one_versus_rest import OneVersusRestStrategy
 from maxmargin.machines.multiclass.strategy import LabelledData, MulticlassStrategy
 from maxmargin.machines.validation.callbacks import reporting
 from maxmargin.machines.validation.checkpoints import checkpointing
+from maxmargin.machines.validation.device_arrays import following_samples
 from maxmargin.machines.validation.parameters import check_choice, check_flag
 from maxmargin.machines.validation.training_data import (
     check_sample_weights,
@@ -31,6 +32,7 @@ from maxmargin.machines.validation.training_data import (
 )
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
 from maxmargin.models import OneVsOneVote, OneVsRestArgmax
+from maxmargin.models.device_blocks import in_host_memory
 from maxmargin.problems import DualProblem, Status
 from maxmargin.training import TrainedModel
 from maxmargin.training.joined_models import iteration_counts, unconverged
@@ -107,6 +109,7 @@ class KernelClassifier(PairwiseProbabilities, KernelEstimator):
         warn_if_unvalidated(self, ended, stacklevel=3)
         return self
 
+    @following_samples
     def decision_function(self, X: Any) -> Floats:
         """Return the decision values of each sample.
 
@@ -121,6 +124,7 @@ class KernelClassifier(PairwiseProbabilities, KernelEstimator):
             return self._evaluate(samples)
         return self._scores(samples)
 
+    @following_samples
     def predict(self, X: Any) -> Any:
         """Return the class of each sample; with ``probability=True`` the most probable one."""
         ties = check_flag("break_ties", self.break_ties)
@@ -135,12 +139,14 @@ class KernelClassifier(PairwiseProbabilities, KernelEstimator):
             winners = np.argmax(self._scores(samples), axis=1)
         else:
             threads = self._prediction_threads(samples.shape[0])
-            winners = self._model().classes_of(self._kernel_blocks(samples), threads)
+            winners = in_host_memory(self._model().classes_of(self._kernel_blocks(samples), threads))
         return self.classes_[winners]
 
     def _scores(self, samples: Any) -> Floats:
         """Return one score per class for samples that were validated."""
-        return self._model().scores_of(self._kernel_blocks(samples), self._prediction_threads(samples.shape[0]))
+        threads = self._prediction_threads(samples.shape[0])
+        scores: Floats = in_host_memory(self._model().scores_of(self._kernel_blocks(samples), threads))
+        return scores
 
     # Validation.
 

@@ -12,6 +12,7 @@ from maxmargin._typing import Floats
 from maxmargin.kernels import FunctionKernel, Kernel, Linear, Points, make_kernel
 from maxmargin.machines.base import Machine
 from maxmargin.machines.kernel.device_choice import choose_device
+from maxmargin.machines.validation.device_arrays import DeviceTable, device_of_samples
 from maxmargin.machines.validation.parameters import check_choice, check_count, check_flag, check_number
 from maxmargin.machines.validation.training_data import (
     as_objects,
@@ -22,6 +23,7 @@ from maxmargin.machines.validation.training_data import (
     resolve_gamma,
 )
 from maxmargin.models import ComputedKernelBlocks, KernelBlocks, PrecomputedKernelBlocks
+from maxmargin.models.device_blocks import DeviceKernelBlocks, in_host_memory
 from maxmargin.models.kernel_blocks import MIN_VALUES_FOR_THREADS
 from maxmargin.resources import thread_count
 from maxmargin.solvers import Callback, StoppingRule
@@ -144,6 +146,10 @@ class KernelEstimator(Machine):
 
     def _check_samples(self, X: Any) -> Any:
         self._check_fitted()
+        if isinstance(X, DeviceTable):
+            if self._kernel_ is None:
+                raise TypeError("precomputed kernel values must be in host memory")
+            return X.check(self.__dict__.get("n_features_in_"), type(self).__name__)
         if self._kernel_ is None and sparse.issparse(X):
             raise TypeError("precomputed kernel values must be dense; convert them with .toarray()")
         if self._own_function and not is_table(X):
@@ -225,17 +231,25 @@ class KernelEstimator(Machine):
 
     def _evaluate(self, X: Any) -> Floats:
         """Return the value of each decision function for samples that were validated."""
-        values: Floats = self._model().decision_values(self._kernel_blocks(X), self._prediction_threads(X.shape[0]))
+        blocks = self._kernel_blocks(X)
+        values: Floats = in_host_memory(self._model().decision_values(blocks, self._prediction_threads(X.shape[0])))
         return values
 
-    def _kernel_blocks(self, X: Any) -> KernelBlocks:
+    def _kernel_blocks(self, X: Any) -> KernelBlocks | DeviceKernelBlocks:
         """Return the kernel values of samples with the support vectors."""
         if self._kernel_ is None:
             return PrecomputedKernelBlocks(X, self.support_)
+        support = Points.wrap(self.support_vectors_)
+        if isinstance(X, DeviceTable):
+            device = choose_device(device_of_samples(self.device, X), self._kernel_, X)
+            X.check_domain(self._kernel_)
+            return DeviceKernelBlocks(self._kernel_, X.array, support, device)
         points = Points.wrap(X)
         self._kernel_.check(points)
         device = "cpu" if self.device == "cpu" else choose_device(self.device, self._kernel_, X)
-        return ComputedKernelBlocks(self._kernel_, points, Points.wrap(self.support_vectors_), device)
+        if device == "cpu":
+            return ComputedKernelBlocks(self._kernel_, points, support)
+        return DeviceKernelBlocks(self._kernel_, points, support, device)
 
     def _prediction_threads(self, samples: int) -> int:
         """Return how many threads predict; a user's function is called by one at a time."""

@@ -13,6 +13,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.formulations import data_description
 from maxmargin.kernels import Kernel, Points
 from maxmargin.machines.kernel.function_estimator import FunctionEstimator
+from maxmargin.machines.validation.device_arrays import DeviceTable, following_samples
 from maxmargin.machines.validation.parameters import check_fraction
 from maxmargin.machines.validation.training_data import check_costs, check_sample_weights
 from maxmargin.matrices import SymmetricMatrix
@@ -188,19 +189,24 @@ class SVDD(FunctionEstimator):
         self._fit_outputs(X, weights, pose, data_description, variables=1, started=started)
         return self
 
+    @following_samples
     def decision_function(self, X: Any) -> Floats:
         """Return R² − ‖Φ(x) − a‖²: positive inside the ball, negative outside, 0 on its surface."""
         linear = self._decide(X)
         assert self._kernel_ is not None
-        lengths = self._kernel_.diagonal(Points.wrap(self._check_samples(X)))
+        samples = self._check_samples(X)
+        in_memory = samples.to_host() if isinstance(samples, DeviceTable) else samples
+        lengths = self._kernel_.diagonal(Points.wrap(in_memory))
         decision = linear - lengths
         decision[np.abs(decision) <= DECISION_TOLERANCE * (np.abs(linear) + lengths)] = 0.0
         return check_finite(np.asarray(decision))
 
+    @following_samples
     def score_samples(self, X: Any) -> Floats:
         """Return −‖Φ(x) − a‖²: the closer to the centre, the larger."""
         return np.asarray(self.decision_function(X) + self.offset_)
 
+    @following_samples
     def predict(self, X: Any) -> Any:
         """Return 1 for samples inside, −1 for those outside."""
         return np.where(self.decision_function(X) >= 0, 1, -1)

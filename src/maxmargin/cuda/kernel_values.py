@@ -1,0 +1,185 @@
+"""Kernel values between rows of a table in GPU memory: of the built-in kernels, and of sums, products and multiples.
+
+The product of a sum with a vector is the sum of two products, each fused. The values of a product of kernels are
+multiplied in blocks of bounded size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from maxmargin.cuda import products
+from maxmargin.cuda.device import cupy
+from maxmargin.cuda.samples import DeviceSamples
+from maxmargin.deadline import check_deadline
+from maxmargin.kernels.formula import KernelFormula
+from maxmargin.kernels.kernel import Kernel, Product, Scaled, Sum
+from maxmargin.kernels.native_kernel import NativeKernel
+
+#: Values of a block that are stored, and its columns: sums over them are in the precision of the values, sums of blocks
+#: in float64.
+BLOCK_VALUES, BLOCK_COLUMNS = 2**26, 4096
+
+
+class KernelValues(Protocol):
+    """Kernel values between rows and columns, which are int32 device arrays of row numbers of the same table.
+
+    None stands for all rows in order.
+    """
+
+    @property
+    def size(self) -> int:
+        """The number of rows of the table."""
+        ...
+
+    def square(self, rows: Any, columns: Any) -> Any:
+        """Return the values in float32."""
+        ...
+
+    def product_parts(self, rows: Any, columns: Any, weights: Any) -> Any:
+        """Return rows whose sum is Σ_j weights_j k(row, column_j), with values in float32."""
+        ...
+
+    def precise_square(self, rows: Any, columns: Any) -> Any:
+        """Return the values in float64."""
+        ...
+
+    def precise_product(self, rows: Any, columns: Any, weights: Any) -> Any:
+        """Return Σ_j weights_j k(row, column_j) in float64."""
+        ...
+
+
+def is_supported(kernel: Kernel | None) -> bool:
+    """Whether a GPU computes a kernel: a built-in one, or a sum, product or multiple of them."""
+    if isinstance(kernel, Sum | Product):
+        return is_supported(kernel.first) and is_supported(kernel.second)
+    return is_supported(kernel.kernel) if isinstance(kernel, Scaled) else isinstance(kernel, NativeKernel)
+
+
+def kernel_values(kernel: Kernel, samples_of: Callable[[KernelFormula], DeviceSamples]) -> KernelValues:
+    """Return the values of a supported kernel; `samples_of` prepares the table for a formula."""
+    if isinstance(kernel, Scaled):
+        return ScaledValues(kernel.factor, kernel_values(kernel.kernel, samples_of))
+    if isinstance(kernel, Sum | Product):
+        kind = SumOfValues if isinstance(kernel, Sum) else ProductOfValues
+        return kind(kernel_values(kernel.first, samples_of), kernel_values(kernel.second, samples_of))
+    assert isinstance(kernel, NativeKernel)
+    return FormulaValues(samples_of(kernel.formula))
+
+
+@dataclass(frozen=True)
+class FormulaValues:
+    """Values of a built-in kernel."""
+
+    samples: DeviceSamples
+
+    @property
+    def size(self) -> int:
+        return len(self.samples.data)
+
+    def square(self, rows: Any, columns: Any) -> Any:
+        return products.square(self.samples, rows, columns)
+
+    def product_parts(self, rows: Any, columns: Any, weights: Any) -> Any:
+        return products.product_parts(self.samples, rows, columns, weights)
+
+    def precise_square(self, rows: Any, columns: Any) -> Any:
+        return products.precise_square(self.samples, rows, columns)
+
+    def precise_product(self, rows: Any, columns: Any, weights: Any) -> Any:
+        return products.precise_product(self.samples, rows, columns, weights)
+
+
+@dataclass(frozen=True)
+class ScaledValues:
+    """factor · values."""
+
+    factor: float
+    values: KernelValues
+
+    @property
+    def size(self) -> int:
+        return self.values.size
+
+    def square(self, rows: Any, columns: Any) -> Any:
+        return self.values.square(rows, columns) * np.float32(self.factor)
+
+    def product_parts(self, rows: Any, columns: Any, weights: Any) -> Any:
+        return self.values.product_parts(rows, columns, weights) * self.factor
+
+    def precise_square(self, rows: Any, columns: Any) -> Any:
+        return self.values.precise_square(rows, columns) * self.factor
+
+    def precise_product(self, rows: Any, columns: Any, weights: Any) -> Any:
+        return self.values.precise_product(rows, columns, weights) * self.factor
+
+
+@dataclass(frozen=True)
+class SumOfValues:
+    """first + second."""
+
+    first: KernelValues
+    second: KernelValues
+
+    @property
+    def size(self) -> int:
+        return self.first.size
+
+    def square(self, rows: Any, columns: Any) -> Any:
+        return self.first.square(rows, columns) + self.second.square(rows, columns)
+
+    def product_parts(self, rows: Any, columns: Any, weights: Any) -> Any:
+        parts = (one.product_parts(rows, columns, weights) for one in (self.first, self.second))
+        return cupy().concatenate(list(parts))
+
+    def precise_square(self, rows: Any, columns: Any) -> Any:
+        return self.first.precise_square(rows, columns) + self.second.precise_square(rows, columns)
+
+    def precise_product(self, rows: Any, columns: Any, weights: Any) -> Any:
+        return self.first.precise_product(rows, columns, weights) + self.second.precise_product(rows, columns, weights)
+
+
+@dataclass(frozen=True)
+class ProductOfValues:
+    """first · second."""
+
+    first: KernelValues
+    second: KernelValues
+
+    @property
+    def size(self) -> int:
+        return self.first.size
+
+    def square(self, rows: Any, columns: Any) -> Any:
+        return self.first.square(rows, columns) * self.second.square(rows, columns)
+
+    def product_parts(self, rows: Any, columns: Any, weights: Any) -> Any:
+        return product_by_blocks(self.square, self._numbers(rows), columns, weights.astype(np.float32)[:, None]).T
+
+    def precise_square(self, rows: Any, columns: Any) -> Any:
+        return self.first.precise_square(rows, columns) * self.second.precise_square(rows, columns)
+
+    def precise_product(self, rows: Any, columns: Any, weights: Any) -> Any:
+        return product_by_blocks(self.precise_square, self._numbers(rows), columns, weights[:, None])[:, 0]
+
+    def _numbers(self, rows: Any) -> Any:
+        return cupy().arange(self.size, dtype=np.int32) if rows is None else rows
+
+
+def product_by_blocks(square: Callable[[Any, Any], Any], rows: Any, columns: Any, weights: Any) -> Any:
+    """Return Σ_j weights_jc k(row, column_j) for every row and function c, from stored blocks of values."""
+    xp = cupy()
+    out = xp.zeros((len(rows), weights.shape[1]))
+    step = max(1, BLOCK_VALUES // max(1, min(BLOCK_COLUMNS, len(columns))))
+    for start in range(0, len(rows), step):
+        check_deadline()
+        part = slice(start, start + step)
+        for first in range(0, len(columns), BLOCK_COLUMNS):
+            some = slice(first, first + BLOCK_COLUMNS)
+            out[part] += square(rows[part], columns[some]) @ weights[some]
+        xp.cuda.get_current_stream().synchronize()
+    return out

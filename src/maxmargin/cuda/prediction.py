@@ -1,0 +1,197 @@
+"""Decision values on a GPU: Σ_s weights_sc k(x_s, x) + offset_c of many samples and several functions.
+
+Many values are computed in single precision. A sample of the rows is computed again in float64: if the largest
+difference there, times `SAFETY_FACTOR`, is above `ACCURACY` of the typical magnitude of a function, all rows are; if
+not, those rows are whose decision value is so near to 0 that its sign may differ.
+
+Samples stay where they are: those in host memory are copied a block at a time, and become dense there, so that they
+need not fit into the memory of the GPU; those in GPU memory are read there. Blocks of support vectors bound the memory
+as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.cuda.device import cupy, open_device
+from maxmargin.cuda.kernel_values import KernelValues, kernel_values, product_by_blocks
+from maxmargin.cuda.samples import DeviceSamples, dense_rows, free_memory, is_extreme, scaled_table
+from maxmargin.deadline import check_deadline
+from maxmargin.kernels.formula import KernelFormula
+from maxmargin.kernels.kernel import Kernel
+from maxmargin.kernels.points import Points
+
+#: Decision values in single precision are off by at most this, relative to the root mean square of the function
+#: without its offset, as far as a sample of the rows tells.
+ACCURACY = 1e-4
+
+#: Rows that are computed again, and the factor on their largest error.
+AUDITED_ROWS, SAFETY_FACTOR = 256, 4.0
+
+#: Fewer kernel values than this are computed in float64: that takes some milliseconds.
+MIN_SINGLE_VALUES = 2**28
+
+#: Each of up to so many functions is a fused product if samples have at most `MAX_FUSED_WIDTH` features: computing a
+#: value four times takes less time than storing it.
+MAX_FUSED_FUNCTIONS, MAX_FUSED_WIDTH = 4, 128
+
+#: The fraction of the free memory for a block of samples and support vectors; their halves take several times as much.
+TABLE_FRACTION = 0.05
+
+#: Kernel values between two checks of limits and Ctrl-C.
+VALUES_PER_BLOCK = 2**36
+
+
+class Segment(NamedTuple):
+    """Functions that some support vectors belong to.
+
+    Attributes
+    ----------
+    support : slice
+        The support vectors.
+    weights : float array of shape (support vectors, functions)
+    functions : int array
+        The numbers of the functions.
+    """
+
+    support: slice
+    weights: Floats
+    functions: Indices
+
+
+def decision_values(
+    device: str, kernel: Kernel, samples: Any, support: Points, segments: Sequence[Segment], offsets: Floats
+) -> Any:
+    """Return the value of every function for every sample, a device array.
+
+    `samples` are `Points` in host memory, or a device array of that GPU.
+    """
+    xp, number = cupy(), open_device(device)
+    with xp.cuda.Device(number):
+        out = xp.empty((len(samples), len(offsets)))
+        on_device = [Segment(one.support, xp.asarray(one.weights), xp.asarray(one.functions)) for one in segments]
+        for rows in _row_blocks(samples, support):
+            check_deadline()
+            block = _Block(kernel, rows_on_device(samples, rows), support, on_device, xp.asarray(offsets))
+            out[rows] = block.values()
+        xp.cuda.get_current_stream().synchronize()
+    return out
+
+
+def host_product(device: str, kernel: Kernel, rows: Points, columns: Points, weights: Floats) -> Floats:
+    """Return Σ_c k(row, column c) weights[c] for every row in float64; both are samples of the same data on the host.
+
+    The GPU sums differences like the CPU; the results agree to rounding errors.
+    """
+    xp, number = cupy(), open_device(device)
+    with xp.cuda.Device(number):
+        values = kernel_values(kernel, lambda formula: DeviceSamples.on_device(formula, rows, number))
+        at, to = (xp.asarray(points.index.astype(np.int32)) for points in (rows, columns))
+        out: Floats = values.precise_product(at, to, xp.asarray(weights)).get()
+    return out
+
+
+def rows_on_device(samples: Any, rows: slice) -> Any:
+    """Return some samples as a dense table on the current GPU."""
+    return dense_rows(samples.take(rows)) if isinstance(samples, Points) else samples[rows]
+
+
+def _row_blocks(samples: Any, support: Points) -> Iterator[slice]:
+    rows = min(_table_rows(support) - _part_rows(support), VALUES_PER_BLOCK // max(1, len(support)))
+    for start in range(0, len(samples), max(1, rows)):
+        yield slice(start, start + max(1, rows))
+
+
+def _table_rows(support: Points) -> int:
+    """Return the rows of a block of samples and support vectors."""
+    width = int(support.data.shape[1])
+    return max(2, int(TABLE_FRACTION * free_memory()) // (8 * max(1, width)))
+
+
+def _part_rows(support: Points) -> int:
+    """Return the support vectors of a block."""
+    return min(len(support), _table_rows(support) // 2)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A block of samples in GPU memory, and all functions."""
+
+    kernel: Kernel
+    samples: Any
+    support: Points
+    segments: Sequence[Segment]
+    offsets: Any
+
+    def values(self) -> Any:
+        """Return the decision values."""
+        xp, every = cupy(), cupy().arange(len(self.samples), dtype=np.int32)
+        if len(self.samples) * len(self.support) < MIN_SINGLE_VALUES:
+            return self._precise_sums(every) + self.offsets
+        sums = self._sums(every, self._single_product, _prepared)
+        audited = every[:: -(-len(every) // AUDITED_ROWS)]
+        exact = self._precise_sums(audited)
+        error = SAFETY_FACTOR * xp.abs(sums[audited] - exact).max(axis=0)
+        if not bool((error <= ACCURACY * xp.sqrt((exact**2).mean(axis=0))).all()):
+            return self._precise_sums(every) + self.offsets
+        near = every[(xp.abs(sums + self.offsets) <= error).any(axis=1)]
+        sums[near] = self._precise_sums(near)
+        return sums + self.offsets
+
+    def _precise_sums(self, rows: Any) -> Any:
+        return self._sums(rows, _precise_product, _unprepared)
+
+    def _sums(
+        self,
+        rows: Any,
+        product: Callable[[KernelValues, Any, Any, Any], Any],
+        samples_of: Callable[[Any, KernelFormula], DeviceSamples],
+    ) -> Any:
+        """Return the sums of every function for some rows, over one part of the support vectors after the other."""
+        xp = cupy()
+        out = xp.zeros((len(rows), len(self.offsets)))
+        if not len(rows):
+            return out
+        samples, step = self.samples[rows], max(1, _part_rows(self.support))
+        at = xp.arange(len(rows), dtype=np.int32)
+        for start in range(0, len(self.support), step):
+            part = dense_rows(self.support.take(slice(start, start + step)))
+            table = xp.concatenate([samples, part])
+            values = kernel_values(self.kernel, partial(samples_of, table))
+            for segment in self.segments:
+                first = max(segment.support.start, start)
+                last = min(segment.support.stop, start + len(part))
+                if first < last:
+                    columns = xp.arange(len(rows) + first - start, len(rows) + last - start, dtype=np.int32)
+                    weights = segment.weights[first - segment.support.start : last - segment.support.start]
+                    out[:, segment.functions] += product(values, at, columns, weights)
+        return out
+
+    def _single_product(self, values: KernelValues, rows: Any, columns: Any, weights: Any) -> Any:
+        fused = self.samples.shape[1] <= MAX_FUSED_WIDTH and weights.shape[1] <= MAX_FUSED_FUNCTIONS
+        if fused or weights.shape[1] == 1:
+            xp = cupy()
+            each = [xp.ascontiguousarray(weights[:, c]) for c in range(weights.shape[1])]
+            return xp.stack([values.product_parts(rows, columns, one).sum(axis=0) for one in each], axis=1)
+        return product_by_blocks(values.square, rows, columns, weights.astype(np.float32))
+
+
+def _prepared(table: Any, formula: KernelFormula) -> DeviceSamples:
+    data = scaled_table(formula, table)
+    return DeviceSamples.unprepared(formula, data) if is_extreme(data) else DeviceSamples.prepare(formula, data)
+
+
+def _unprepared(table: Any, formula: KernelFormula) -> DeviceSamples:
+    return DeviceSamples.unprepared(formula, scaled_table(formula, table))
+
+
+def _precise_product(values: KernelValues, rows: Any, columns: Any, weights: Any) -> Any:
+    if weights.shape[1] == 1:
+        return values.precise_product(rows, columns, weights[:, 0])[:, None]
+    return product_by_blocks(values.precise_square, rows, columns, weights)

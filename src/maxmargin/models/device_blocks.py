@@ -1,0 +1,73 @@
+"""Decision values of a kernel model on a GPU, of samples in host memory or on the GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.kernels import Kernel, Points
+
+#: Decision values that are on the GPU at a time where only the classes or scores that follow from them are kept.
+DECISIONS_AT_A_TIME = 2**27
+
+
+@dataclass(frozen=True)
+class DeviceKernelBlocks:
+    """Samples and support vectors whose kernel values a GPU computes.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Built-in, or composed of such.
+    samples : Points, or device array
+    support : Points
+    device : str
+        The GPU; that of the samples if they are on one.
+    """
+
+    kernel: Kernel
+    samples: Any
+    support: Points
+    device: str
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def decision_values(self, segments: Sequence[tuple[slice, Floats, Indices]], offsets: Floats) -> Any:
+        """Return the value of every function for every sample, a device array.
+
+        A segment is some support vectors, their coefficients, a column for each function, and the numbers of these.
+        """
+        from maxmargin.cuda.prediction import Segment, decision_values
+
+        named = [Segment(*segment) for segment in segments]
+        return decision_values(self.device, self.kernel, self.samples, self.support, named, offsets)
+
+    def map_parts(self, function: Callable[[DeviceKernelBlocks], Any], outputs: int) -> Any:
+        """Return the results of a function of parts of the samples, stacked; each has so many decision values."""
+        from maxmargin.cuda.device import cupy
+
+        step = max(1, DECISIONS_AT_A_TIME // max(1, outputs))
+        rows = (slice(start, start + step) for start in range(0, len(self), step))
+        return cupy().concatenate([function(replace(self, samples=self._take(part))) for part in rows])
+
+    def _take(self, rows: slice) -> Any:
+        return self.samples.take(rows) if isinstance(self.samples, Points) else self.samples[rows]
+
+
+def in_host_memory(values: Any) -> Any:
+    """Return an array in host memory that may be on a device."""
+    return values if type(values) is np.ndarray else values.get()
+
+
+def array_module(array: Any) -> Any:
+    """Return NumPy, or CuPy for a device array."""
+    if type(array) is np.ndarray:
+        return np
+    from maxmargin.cuda.device import cupy
+
+    return cupy()

@@ -1,0 +1,104 @@
+"""Training with `device="cuda"`, on a twin of the GPU in NumPy and on the card: composed kernels."""
+
+import numpy as np
+import pytest
+
+from maxmargin import SVC, SVR, OneClassSVM
+from maxmargin.cuda.device import DeviceError, is_available
+from maxmargin.kernels import FunctionKernel, Gaussian, Laplacian, Linear, Points, Polynomial
+from maxmargin.matrices import KernelMatrix
+from reference import cuda_twin
+
+KERNELS = {
+    "gaussian": Gaussian(0.2),
+    "sum": 0.5 * Gaussian(0.1) + Linear(),
+    "product": Gaussian(0.1) * Polynomial(gamma=0.2, coef0=1.0, degree=2),
+    "nested": (Laplacian(0.1) + 2.0 * Gaussian(0.1)) * (0.1 * Linear() + Gaussian(np.linspace(0.0, 0.3, 6))),
+}
+
+
+@pytest.fixture(params=["twin", pytest.param("card", marks=pytest.mark.gpu)], autouse=True)
+def device(request, monkeypatch):
+    """Train on the twin or the card; return which."""
+    if request.param == "twin":
+        cuda_twin.install_backend(monkeypatch)
+    elif not is_available():
+        pytest.skip("needs an NVIDIA GPU and CuPy")
+    return request.param
+
+
+def samples(n=200, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 6))
+    return X, X[:, 0] * X[:, 1] + 0.3 * random.normal(size=n)
+
+
+def assert_same_optimum(on_gpu, on_cpu):
+    found, expected = on_gpu.certificate_, on_cpu.certificate_
+    assert on_gpu.device_ == "cuda"
+    assert found.violation <= 1e-3
+    assert abs(found.dual - expected.dual) <= found.gap + expected.gap + 1e-9 * abs(expected.dual)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("C", [1e-6, 1.0, 1e4])
+def test_optimum_of_the_cpu(name, C):
+    X, y = samples()
+    labels = (y > 0).astype(int)
+    on_cpu, on_gpu = SVC(kernel=KERNELS[name], C=C).fit(X, labels), SVC(kernel=KERNELS[name], C=C, device="cuda")
+    on_gpu.fit(X, labels)
+    assert_same_optimum(on_gpu, on_cpu)
+    expected = on_gpu.set_params(device="cpu").decision_function(X)
+    found = on_gpu.set_params(device="cuda").decision_function(X)
+    np.testing.assert_allclose(found, expected, atol=1e-10 * max(1.0, np.abs(expected).max()))
+
+
+@pytest.mark.parametrize("name", ["sum", "product"])
+@pytest.mark.parametrize("model", [SVR(C=2.0), OneClassSVM(nu=0.2)], ids=repr)
+def test_other_formulations(model, name):
+    X, y = samples()
+    parameters = model.get_params() | {"kernel": KERNELS[name]}
+    on_cpu = type(model)(**parameters).fit(X, y)
+    on_gpu = type(model)(**parameters | {"device": "cuda"}).fit(X, y)
+    assert_same_optimum(on_gpu, on_cpu)
+
+
+def hard_cases():
+    X, y = samples()
+    signs = np.where(y > 0, 1, -1)
+    single = -np.ones(len(y), dtype=int)
+    single[7] = 1
+    return {
+        "unscaled": (X * [1e4, 1, 1e-3, 1, 100, 1], signs),
+        "duplicates with other labels": (np.vstack([X[:90], X[:90]]), np.concatenate([signs[:90], -signs[:90]])),
+        "one sample in a class": (X, single),
+        "one value": (np.ones((50, 3)), signs[:50]),
+        "two samples": (X[:2], np.array([1, -1])),
+    }
+
+
+@pytest.mark.parametrize("name", hard_cases())
+def test_hard_cases(name):
+    X, labels = hard_cases()[name]
+    kernel = Gaussian(0.1) * Gaussian(0.05) + 0.5 * Gaussian(1.0)
+    assert_same_optimum(SVC(kernel=kernel, device="cuda").fit(X, labels), SVC(kernel=kernel).fit(X, labels))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_products_of_a_certificate(name):
+    X, _ = samples()
+    vector = np.random.default_rng(1).normal(size=200) * (np.arange(200) % 3 > 0)
+    on_cpu, on_gpu = (KernelMatrix(KERNELS[name], Points(X), device=device) for device in ("cpu", "cuda"))
+    error = on_gpu.product_error(vector).double
+    assert (np.abs(on_gpu.matvec(vector) - on_cpu.matvec(vector)) <= 2 * error).all()
+    part, rows = vector[50:150], np.arange(50, 150)
+    np.testing.assert_allclose(on_gpu.take(rows).matvec(part), on_cpu.take(rows).matvec(part), atol=1e-11)
+
+
+def test_kernels_of_a_user():
+    X, y = samples()
+    own = FunctionKernel(lambda X, Z: X @ Z.T)
+    for kernel in (own, own + Gaussian(0.1)):
+        with pytest.raises(DeviceError, match="their sums, products and multiples"):
+            SVC(kernel=kernel, device="cuda").fit(X, y > 0)
+        assert SVC(kernel=kernel, device="auto").fit(X, y > 0).device_ == "cpu"

@@ -1,0 +1,204 @@
+"""A GPU in NumPy: the Python of `maxmargin.cuda` runs on it, with twins of the two kernels that compute kernel values.
+
+Device arrays are a type of their own, and an operation that mixes one with an array in host memory is an error, as on a
+GPU. What a tensor core computes is computed from the same halves, in float32.
+"""
+
+from contextlib import nullcontext
+
+import numpy as np
+
+from maxmargin.backends import array_operations, cuda_backend, device_state, device_subproblem
+from maxmargin.backends.array_operations import ArrayOperations
+from maxmargin.backends.numpy_backend import NumpySubproblem, PreciseNumpySubproblem
+from maxmargin.cuda import device, kernel_values, prediction, products, samples, transfer
+from maxmargin.kernels.formula import OuterFunction, Term
+from maxmargin.machines.validation import device_arrays
+
+#: The modules that ask for CuPy.
+MODULES = [device, device_arrays, kernel_values, prediction, products, samples, transfer]
+
+
+class DeviceArray(np.ndarray):
+    """An array in the memory of the twin."""
+
+    def get(self):
+        return np.array(self, subok=False)
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
+        arrays = [*inputs, *(out or ())]
+        if any(type(array) is np.ndarray and array.ndim for array in arrays):
+            raise TypeError("an array in host memory meets one on the device")
+        plain = [array.view(np.ndarray) if isinstance(array, DeviceArray) else array for array in inputs]
+        if out is not None:
+            options["out"] = tuple(array.view(np.ndarray) for array in out)
+        with np.errstate(all="ignore"):
+            return on_device(getattr(ufunc, method)(*plain, **options))
+
+    def __array_function__(self, function, types, arguments, options):
+        if any(kind is np.ndarray for kind in types):
+            raise TypeError("an array in host memory meets one on the device")
+        return on_device(super().__array_function__(function, types, arguments, options))
+
+
+def on_device(result):
+    if isinstance(result, tuple):
+        return tuple(map(on_device, result))
+    return result.view(DeviceArray) if isinstance(result, np.ndarray | np.generic) and np.ndim(result) else result
+
+
+class Memory:
+    """The memory of a GPU, in place of CuPy's runtime and of its pool."""
+
+    free = 10**12
+
+    def memGetInfo(self):
+        return self.free, 10**13
+
+    def free_bytes(self):
+        return 0
+
+
+class Stream:
+    def synchronize(self):
+        pass
+
+
+class NumpyInPlaceOfCupy:
+    """The functions of NumPy, and what is asked about a GPU."""
+
+    ndarray = DeviceArray
+
+    def __init__(self):
+        self.cuda = self
+        self.runtime = Memory()
+
+    def get_default_memory_pool(self):
+        return Memory()
+
+    def get_current_stream(self):
+        return Stream()
+
+    def Device(self, number=0):
+        return nullcontext()
+
+    def from_dlpack(self, array):
+        return on_device(array.get())
+
+    def __getattr__(self, name):
+        function = getattr(np, name)
+        if not callable(function) or isinstance(function, type | np.ufunc):
+            return function
+        return lambda *arguments, **options: on_device(function(*arguments, **options))
+
+
+def _rows(data, index):
+    assert isinstance(data, DeviceArray)
+    assert data.flags.c_contiguous
+    if index is None:
+        return data
+    assert isinstance(index, DeviceArray)
+    assert index.dtype == np.int32
+    assert index.flags.c_contiguous
+    return data[index]
+
+
+def tensor(left, rows, right, columns, weights, store):
+    """Twin of `products._tensor`."""
+
+    def parts(side, index):
+        high, low = side.halves
+        exact = _rows(high, index).astype(np.float64)
+        return exact if low is None else exact + _rows(low, index)
+
+    formula, inner = left.formula, left.scale * (parts(left, rows) @ parts(right, columns).T)
+    if left.half_norms is not None:
+        norms = (_rows(side.half_norms, index) for side, index in ((left, rows), (right, columns)))
+        values = np.exp2(np.minimum(inner - np.add.outer(*norms), 0.0))
+    else:
+        values = _function(formula, inner + left.offset, scaled=True)
+    return _finished(values.astype(np.float32), weights, store)
+
+
+def launch_direct(formula, left, rows, right, columns, weights, real, store):
+    """Twin of `products._launch_direct`."""
+    precision = np.float64 if real == "double" else np.float32
+    with np.errstate(over="ignore"):
+        x, z = _rows(left, rows).astype(precision)[:, None], _rows(right, columns).astype(precision)[None]
+    if formula.term is Term.PRODUCT:
+        terms = x * z
+    elif formula.term is Term.CHI_SQUARED:
+        terms = (x - z) ** 2 / np.where(x + z > 0, x + z, 1.0)
+    else:
+        terms = np.abs(x - z) if formula.term is Term.ABSOLUTE else (x - z) ** 2
+    values = _function(formula, terms.sum(axis=2), scaled=False)
+    return _finished(values.astype(precision), weights, store)
+
+
+def _function(formula, inner, scaled):
+    if formula.function is OuterFunction.IDENTITY:
+        return inner
+    gamma = 1.0 if formula.gammas is not None else formula.gamma
+    if formula.function is OuterFunction.EXPONENTIAL:
+        return np.exp(-gamma * inner)
+    inner = inner if scaled else gamma * inner + formula.coef0
+    return np.tanh(inner) if formula.function is OuterFunction.TANGENT else inner**formula.degree
+
+
+def _finished(values, weights, store):
+    assert store or (weights.dtype == np.float64 and weights.flags.c_contiguous)
+    return values if store else (values.astype(np.float64) @ weights.astype(np.float64))[None]
+
+
+def install(monkeypatch):
+    """Put the twin in place of CuPy and of the compiled kernels."""
+    twin = NumpyInPlaceOfCupy()
+    for module in MODULES:
+        monkeypatch.setattr(module, "cupy", lambda: twin)
+        if hasattr(module, "open_device"):
+            monkeypatch.setattr(module, "open_device", lambda name: 0)
+    monkeypatch.setattr(products, "_tensor", tensor)
+    monkeypatch.setattr(products, "_launch_direct", launch_direct)
+    return twin
+
+
+class _Parent:
+    """What `NumpySubproblem` needs of the problem that it is a part of."""
+
+    def __init__(self, part):
+        box = part.variables
+        self.dual, self.gradient = in_host_memory(part.dual), in_host_memory(part.gradient)
+        self.lower, self.upper, self.ridge, self.curvature = (
+            in_host_memory(array) for array in (box.lower, box.upper, box.ridge, box.curvature)
+        )
+        self.kink = np.zeros(part.active) if box.kink is None else in_host_memory(box.kink)
+        self.group, self.groups, self.bounded = in_host_memory(box.group).astype(np.int32), part.groups, part.bounded
+        self.totals, self.threads = part.totals, 1
+
+
+def in_host_memory(array):
+    return array.get() if isinstance(array, DeviceArray) else array
+
+
+def take_pair_steps(part, tolerance, max_steps, max_seconds):
+    """Take pair steps in NumPy."""
+    kind = PreciseNumpySubproblem if part.precise else NumpySubproblem
+    steps = kind(_Parent(part), np.arange(part.active), in_host_memory(part.values))
+    reason = steps.pair_steps(tolerance, max_steps, max_seconds)
+    part.dual[:], part.gradient[:], part.violation = steps.dual, steps.gradient, steps.violation
+    return reason
+
+
+def install_backend(monkeypatch):
+    """Let `CudaBackend` run on the twin."""
+    twin = install(monkeypatch)
+    monkeypatch.setattr(cuda_backend, "cupy", lambda: twin)
+    monkeypatch.setattr(cuda_backend, "open_device", lambda name: 0)
+    monkeypatch.setattr(cuda_backend, "CudaOperations", lambda groups, size: ArrayOperations(twin, groups))
+    monkeypatch.setattr(cuda_backend, "take_pair_steps", take_pair_steps)
+    for module in (array_operations, device_state, device_subproblem):
+        monkeypatch.setattr(module, "to_host", in_host_memory)
+    return twin
