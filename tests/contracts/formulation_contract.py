@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maxmargin.problems import DualProblem, certify, feasible_start
-from maxmargin.solvers import PairwiseSolver, StoppingRule
+from maxmargin.backends import BACKENDS
+from maxmargin.problems import DualProblem, Status, certify, feasible_start
+from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule
 from reference.quadratic_program import solve_quadratic_program
 
 
@@ -49,3 +50,15 @@ class FormulationContract:
         certificate = certify(problem, PairwiseSolver().solve(problem).dual)
         assert certificate.dual == pytest.approx(value, rel=1e-6)
         assert certificate.primal == pytest.approx(value, rel=1e-6)
+
+    @pytest.mark.parametrize("working_set", [4096, 8])
+    @pytest.mark.parametrize("backend", BACKENDS)
+    def test_block_solver_reaches_the_optimum_on_every_backend(self, problem, backend, working_set):
+        value, _ = solve_quadratic_program(problem)
+        solver = BlockSolver(backend=backend, working_set=working_set, stopping=StoppingRule(violation=1e-6))
+        solution = solver.solve(problem)
+        certificate = certify(problem, solution.dual)
+        assert solution.status is Status.CONVERGED
+        assert certificate.violation <= 1e-6
+        assert certificate.dual == pytest.approx(value, rel=1e-5, abs=1e-7)
+        assert certificate.gap >= 0
