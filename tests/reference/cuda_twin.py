@@ -50,16 +50,24 @@ def on_device(result):
     return result.view(DeviceArray) if isinstance(result, np.ndarray | np.generic) and np.ndim(result) else result
 
 
-class Memory:
-    """The memory of a GPU, in place of CuPy's runtime and of its pool."""
+class Runtime:
+    """One GPU, and its memory: in place of CuPy's runtime and of its pool."""
 
     free = 10**12
+    CUDARuntimeError = RuntimeError
+
+    def getDeviceCount(self):
+        return 1
 
     def memGetInfo(self):
         return self.free, 10**13
 
     def free_bytes(self):
         return 0
+
+
+class Device(nullcontext):
+    compute_capability = "90"
 
 
 class Stream:
@@ -74,16 +82,16 @@ class NumpyInPlaceOfCupy:
 
     def __init__(self):
         self.cuda = self
-        self.runtime = Memory()
+        self.runtime = Runtime()
 
     def get_default_memory_pool(self):
-        return Memory()
+        return Runtime()
 
     def get_current_stream(self):
         return Stream()
 
     def Device(self, number=0):
-        return nullcontext()
+        return Device()
 
     def from_dlpack(self, array):
         return on_device(array.get())
@@ -158,8 +166,6 @@ def install(monkeypatch):
     twin = NumpyInPlaceOfCupy()
     for module in MODULES:
         monkeypatch.setattr(module, "cupy", lambda: twin)
-        if hasattr(module, "open_device"):
-            monkeypatch.setattr(module, "open_device", lambda name: 0)
     monkeypatch.setattr(products, "_tensor", tensor)
     monkeypatch.setattr(products, "_launch_direct", launch_direct)
     return twin
@@ -196,7 +202,6 @@ def install_backend(monkeypatch):
     """Let `CudaBackend` run on the twin."""
     twin = install(monkeypatch)
     monkeypatch.setattr(cuda_backend, "cupy", lambda: twin)
-    monkeypatch.setattr(cuda_backend, "open_device", lambda name: 0)
     monkeypatch.setattr(cuda_backend, "CudaOperations", lambda groups, size: ArrayOperations(twin, groups))
     monkeypatch.setattr(cuda_backend, "take_pair_steps", take_pair_steps)
     for module in (array_operations, device_state, device_subproblem):

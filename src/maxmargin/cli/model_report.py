@@ -35,6 +35,8 @@ def describe(model: Any, deadline: Deadline | None = None) -> dict[str, Any]:
     if hasattr(model, "_kernel_"):
         facts["kernel"] = "precomputed" if model._kernel_ is None else str(model._kernel_)
     facts["parameters"] = _parameters(model)
+    if getattr(model, "device_", "cpu") != "cpu":
+        facts["device"] = model.device_
     if hasattr(model, "n_features_in_"):
         facts["features"] = int(model.n_features_in_)
     if hasattr(model, "classes_"):

@@ -68,7 +68,10 @@ def on_gpu(X: Any) -> DeviceTable | None:
     if type(X) is np.ndarray or not hasattr(X, "__dlpack_device__"):
         return None
     kind, number = X.__dlpack_device__()
-    return DeviceTable(cupy().from_dlpack(X), int(number)) if kind in GPU_TYPES else None
+    if kind not in GPU_TYPES:
+        return None
+    with cupy().cuda.Device(int(number)):
+        return DeviceTable(cupy().from_dlpack(X), int(number))
 
 
 def host_array(estimator: Any, array: Any) -> Any:
