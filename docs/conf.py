@@ -11,6 +11,8 @@ sys.path.insert(0, str(Path(__file__).parent))  # the extensions of the site
 
 from importlib.metadata import version as version_of
 
+from sphinx_gallery.sorting import ExplicitOrder
+
 project = "maxmargin"
 author = "the developers of maxmargin"
 copyright = author
@@ -24,6 +26,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinx_gallery.gen_gallery",
     "_extensions.docstrings",
     "_extensions.mathml",
     "_extensions.repository_pages",
@@ -40,6 +43,36 @@ autodoc_typehints = "none"  # docstrings have the types
 autodoc_class_signature = "mixed"
 numpydoc_show_class_members = False  # the templates list them
 numpydoc_xref_param_type = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": ["../examples/gallery"],
+    "gallery_dirs": ["generated/gallery"],
+    "filename_pattern": "",  # all scripts are executed
+    "subsection_order": ExplicitOrder(
+        [
+            f"../examples/gallery/{section}"
+            for section in (
+                "classification",
+                "kernels",
+                "regression",
+                "novelty",
+                "model_selection",
+                "streams",
+                "solvers",
+            )
+        ]
+    ),
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "capture_repr": ("_repr_html_",),
+    "image_srcset": ["2x"],
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("maxmargin",),
+    "reference_url": {"maxmargin": None},
+    "show_memory": False,
+    "write_computation_times": False,
+    "parallel": 2,
+}
 
 html_theme = "pydata_sphinx_theme"
 html_title = "maxmargin"

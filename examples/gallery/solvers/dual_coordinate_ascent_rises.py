@@ -1,6 +1,10 @@
-"""Dual coordinate ascent increases the dual value with every pass; the primal value is not monotone. Writes a plot."""
+"""
+Dual coordinate ascent
+======================
 
-import sys
+The dual value increases with every pass over the data. The primal value does not decrease monotonically, but both
+converge to the optimum between them.
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,5 +42,4 @@ axes.plot(dual, "-o", color="#0072B2", markersize=4, linewidth=2, label="D(b), n
 axes.set(xlabel="pass over the data", ylabel="objective", ylim=(0, 3.2 * dual[-1]))
 axes.set_title("Dual coordinate ascent, breast cancer, C = 1, no intercept")
 axes.legend()
-figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "dual_coordinate_ascent_rises.png", dpi=120)
 print(f"smallest increase of the dual value {np.diff(dual).min():.1e}; primal increases: {(np.diff(primal) > 0).sum()}")

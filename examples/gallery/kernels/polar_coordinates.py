@@ -1,6 +1,9 @@
-"""Two classes that are linearly separable in polar coordinates only. Writes docs/polar-coordinates.png."""
+"""
+Linear in polar coordinates
+===========================
 
-from pathlib import Path
+Two classes that no line separates. In polar coordinates a line does, which is a circle in the original space.
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,4 +43,3 @@ draw(middle, after, Z, f"polar coordinates: {after.score(Z, y):.0%} correct", ("
 draw(right, make_pipeline(polar, after), X, "the same boundary in the original space", ("x", "y"))
 left.set_aspect("equal")
 right.set_aspect("equal")
-figure.savefig(Path(__file__).parents[1] / "docs" / "polar-coordinates.png", dpi=90)

@@ -1,6 +1,10 @@
-"""The subgradient method is not a descent method: it converges although steps may increase the objective."""
+"""
+The subgradient method is not a descent method
+==============================================
 
-import sys
+It converges although steps may increase the objective: on a function with kinks a subgradient need not point downhill.
+The path crosses a valley, and almost every second step is a step up.
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -49,5 +53,4 @@ rising = np.flatnonzero(np.diff(errors) > 0) + 1
 right.semilogy(rising, errors[rising], "^", color=BLACK, markersize=6, label=f"increase ({len(rising)} of 60)")
 right.set(xlabel="step", ylabel="P(w) / P* − 1", title="The objective is not monotone")
 right.legend()
-figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "subgradient_is_not_descent.png", dpi=120)
 print(f"{len(rising)} of 60 steps raised the objective; the best is {errors.min():.1e} above the optimum")
