@@ -529,7 +529,13 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
             'Where kernel values are computed and problems are solved: ``"cpu"``, ``"cuda"`` or ``"cuda:1"`` (an NVIDIA GPU; '
             "``pip install 'maxmargin[cuda13]'``), or ``\"auto\"``, which takes the GPU where it pays. The tolerance and the "
             "certificate are the same; see docs/gpu.md.",
-        )
+        ),
+        "KernelApproximationSVC": (
+            "str",
+            'Where features, and kernel values of predictions, are computed: ``"cpu"``, ``"cuda"`` or ``"cuda:1"`` (an NVIDIA '
+            "GPU; ``pip install 'maxmargin[cuda13]'``), or ``\"auto\"``, which takes the GPU where it pays. The linear problem "
+            "is solved on the CPU; see docs/gpu.md.",
+        ),
     },
     "n_jobs": {
         SEARCHES: (

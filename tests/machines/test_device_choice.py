@@ -11,7 +11,7 @@ from maxmargin import SVC, SVR
 from maxmargin.cuda import device
 from maxmargin.cuda.device import DeviceError, is_available
 from maxmargin.kernels import Gaussian
-from maxmargin.machines.kernel.device_choice import choose_device
+from maxmargin.machines.devices import choose_device
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 y = (X[:, 0] > 0).astype(int)

@@ -145,7 +145,7 @@ class _Block:
         return sums + self.offsets
 
     def _precise_sums(self, rows: Any) -> Any:
-        return self._sums(rows, _precise_product, _unprepared)
+        return self._sums(rows, _precise_product, DeviceSamples.of_table)
 
     def _sums(
         self,
@@ -185,10 +185,6 @@ class _Block:
 def _prepared(table: Any, formula: KernelFormula) -> DeviceSamples:
     data = scaled_table(formula, table)
     return DeviceSamples.unprepared(formula, data) if is_extreme(data) else DeviceSamples.prepare(formula, data)
-
-
-def _unprepared(table: Any, formula: KernelFormula) -> DeviceSamples:
-    return DeviceSamples.unprepared(formula, scaled_table(formula, table))
 
 
 def _precise_product(values: KernelValues, rows: Any, columns: Any, weights: Any) -> Any:

@@ -108,6 +108,11 @@ class DeviceSamples:
         """Return samples of a device array without parts: kernel values are sums feature by feature."""
         return cls(formula, data, None, None, 1.0, 0.0)
 
+    @classmethod
+    def of_table(cls, data: Any, formula: KernelFormula) -> DeviceSamples:
+        """Return the rows of a device array without parts."""
+        return cls.unprepared(formula, scaled_table(formula, data))
+
     @property
     def width(self) -> int:
         """The number of features of the parts, padded."""

@@ -93,15 +93,15 @@ class KernelApproximationSVC(ClassifierOnCluster, linear.KernelApproximationSVC)
 
     The parameters, the fitted attributes and the certificate are those of ``maxmargin.KernelApproximationSVC``, without
     ``exact_primal_``; ``n_passes_`` is the number of passes over the data. Fits on Dask collections need
-    ``probability=False``, ``polish=False`` and ``checkpoint=None``, and `max_seconds` limits the passes of the linear
-    fit, not the computation of the features, nor that of the bounds of ``certify="exact"``. Arrays in memory are taken
-    as usual.
+    ``probability=False``, ``polish=False``, ``checkpoint=None`` and ``device="cpu"``, and `max_seconds` limits the
+    passes of the linear fit, not the computation of the features, nor that of the bounds of ``certify="exact"``. Arrays
+    in memory are taken as usual.
     """
 
     _single = linear.KernelApproximationSVC
 
     def _check_for_cluster(self) -> StoppingRule:
-        check_options(self, probability=False, polish=False, checkpoint=None)
+        check_options(self, probability=False, polish=False, checkpoint=None, device="cpu")
         check_certify(self.certify)
         return self._linear_on_cluster()._check_for_cluster()
 

@@ -133,6 +133,7 @@ ATTRIBUTES: dict[type, dict[str, Check]] = {
         "exact_certificate_": check.exact_certificates,
         "landmark_certificate_": check.exact_certificates,
         "polish_status_": check.statuses,
+        "device_": check.device,
         "n_iter_": count(),
         "n_passes_": count(),
         "fit_status_": count(),

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ from maxmargin.kernels.points import Points
 from maxmargin.kernels.radial import RadialKernel
 from maxmargin.matrices.numerics import NON_FINITE_KERNEL_MESSAGE, check_finite
 from maxmargin.resources import blas_thread_limit
+
+if TYPE_CHECKING:
+    from maxmargin.cuda.landmarks import DeviceLandmarks
 
 #: Smallest eigenvalue that is kept, relative to the largest. A rounding error ε of kernel values becomes about
 #: ε / √eigenvalue in a feature; with these values the objective of a model in float32 has four correct digits.
@@ -65,15 +68,18 @@ class LandmarkFeatures:
         A⁺ᵀ, in float32 where that is accurate enough; the features have the same precision.
     threads : int
         Number of threads; the features depend on it by rounding at most.
+    device : str
+        ``"cpu"``, or the GPU that computes the features.
     """
 
     kernel: Kernel
     landmarks: Points
     factor: NDArray[Any]
     threads: int = 1
+    device: str = "cpu"
 
     @classmethod
-    def of(cls, kernel: Kernel, landmarks: Points, threads: int = 1) -> LandmarkFeatures:
+    def of(cls, kernel: Kernel, landmarks: Points, threads: int = 1, device: str = "cpu") -> LandmarkFeatures:
         """Return the features of some landmarks: one per landmark, or fewer if these are linearly dependent."""
         kernel.check(landmarks)
         values = _evaluate(kernel, landmarks, landmarks, threads)
@@ -88,7 +94,7 @@ class LandmarkFeatures:
                 require_seconds(EIGENVECTOR_SECONDS * len(landmarks) ** 3)
                 factor = inverse_root(values, EIGENVALUE_CUTOFF[precision])
         factor[np.abs(factor) < UNDERFLOW_CUTOFF * np.abs(factor).max()] = 0.0
-        return cls(kernel, landmarks, np.ascontiguousarray(factor, dtype=precision), threads)
+        return cls(kernel, landmarks, np.ascontiguousarray(factor, dtype=precision), threads, device)
 
     @property
     def rank(self) -> int:
@@ -122,7 +128,10 @@ class LandmarkFeatures:
         return coefficients
 
     def _batches(self, points: Points) -> list[slice]:
-        max_rows = max(1, BLOCK_BYTES // (self.factor.itemsize * len(self.landmarks)))
+        if self._on_device is not None:
+            max_rows = self._on_device.rows_per_block
+        else:
+            max_rows = max(1, BLOCK_BYTES // (self.factor.itemsize * len(self.landmarks)))
         return [
             slice(start, min(part.stop, start + max_rows))
             for part in batches(points)
@@ -130,7 +139,9 @@ class LandmarkFeatures:
         ]
 
     def _fill(self, rows: Points, out: NDArray[Any]) -> None:
-        if not self._triangular:
+        if self._on_device is not None:
+            self._on_device.fill(rows, out, self._least_value)
+        elif not self._triangular:
             block = np.empty((len(rows), len(self.landmarks)), dtype=out.dtype)
             self._evaluate(rows, block)
             np.matmul(block, self.factor, out=out)
@@ -145,11 +156,24 @@ class LandmarkFeatures:
         """Write the kernel values of some samples and all landmarks."""
         if self._columns is not None and _largest_entry(rows) < MAX_FLOAT32_ENTRY:
             self._columns.fill(rows, out, np.arange(len(rows)))
-            if isinstance(self.kernel, RadialKernel) and out.min() < UNDERFLOW_CUTOFF:
-                out[out < UNDERFLOW_CUTOFF] = 0.0
+            if out.min() < self._least_value:
+                out[out < self._least_value] = 0.0
             return
         with np.errstate(over="ignore"):  # values that overflow float32 become infinite and are reported
             out[:] = _evaluate(self.kernel, rows, self.landmarks, self.threads)
+
+    @property
+    def _least_value(self) -> float:
+        """Kernel values below this count as 0."""
+        return UNDERFLOW_CUTOFF if isinstance(self.kernel, RadialKernel) else -np.inf
+
+    @cached_property
+    def _on_device(self) -> DeviceLandmarks | None:
+        if self.device == "cpu":
+            return None
+        from maxmargin.cuda.landmarks import DeviceLandmarks
+
+        return DeviceLandmarks(self.kernel, self.landmarks, self.factor, self.device)
 
     @cached_property
     def _triangular(self) -> bool:

@@ -11,8 +11,8 @@ from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
 from maxmargin.kernels import FunctionKernel, Kernel, Linear, Points, make_kernel
 from maxmargin.machines.base import Machine
-from maxmargin.machines.kernel.device_choice import choose_device
-from maxmargin.machines.validation.device_arrays import DeviceTable, device_of_samples
+from maxmargin.machines.devices import choose_device, kernel_blocks
+from maxmargin.machines.validation.device_arrays import DeviceTable
 from maxmargin.machines.validation.parameters import check_choice, check_count, check_flag, check_number
 from maxmargin.machines.validation.training_data import (
     as_objects,
@@ -22,7 +22,7 @@ from maxmargin.machines.validation.training_data import (
     refuse_array,
     resolve_gamma,
 )
-from maxmargin.models import ComputedKernelBlocks, KernelBlocks, PrecomputedKernelBlocks
+from maxmargin.models import KernelBlocks, PrecomputedKernelBlocks
 from maxmargin.models.device_blocks import DeviceKernelBlocks, in_host_memory
 from maxmargin.models.kernel_blocks import MIN_VALUES_FOR_THREADS
 from maxmargin.resources import thread_count
@@ -239,17 +239,7 @@ class KernelEstimator(Machine):
         """Return the kernel values of samples with the support vectors."""
         if self._kernel_ is None:
             return PrecomputedKernelBlocks(X, self.support_)
-        support = Points.wrap(self.support_vectors_)
-        if isinstance(X, DeviceTable):
-            device = choose_device(device_of_samples(self.device, X), self._kernel_, X)
-            X.check_domain(self._kernel_)
-            return DeviceKernelBlocks(self._kernel_, X.array, support, device)
-        points = Points.wrap(X)
-        self._kernel_.check(points)
-        device = "cpu" if self.device == "cpu" else choose_device(self.device, self._kernel_, X)
-        if device == "cpu":
-            return ComputedKernelBlocks(self._kernel_, points, support)
-        return DeviceKernelBlocks(self._kernel_, points, support, device)
+        return kernel_blocks(self.device, self._kernel_, X, Points.wrap(self.support_vectors_))
 
     def _prediction_threads(self, samples: int) -> int:
         """Return how many threads predict; a user's function is called by one at a time."""

@@ -24,6 +24,7 @@ from maxmargin.deadline import Deadline
 from maxmargin.kernels import Points
 from maxmargin.machines.base import Machine, warn_if_unvalidated
 from maxmargin.machines.calibration.probabilities import LinearProbabilities
+from maxmargin.machines.devices import kernel_blocks
 from maxmargin.machines.linear import landmark_blocks
 from maxmargin.machines.linear.block_data import as_blocks
 from maxmargin.machines.linear.exact_bounds import ExactProblems, check_certify
@@ -31,9 +32,11 @@ from maxmargin.machines.linear.exact_polish import check_polish, joined_expansio
 from maxmargin.machines.linear.landmark_samples import Samples, fit_samples
 from maxmargin.machines.linear.linear_svc import LinearSVC
 from maxmargin.machines.validation.checkpoints import checkpointing
+from maxmargin.machines.validation.device_arrays import DeviceTable, following_samples
 from maxmargin.machines.validation.parameters import check_number
 from maxmargin.machines.validation.training_data import check_sample_weights, number_classes, single_class_message
-from maxmargin.models import ComputedKernelBlocks, KernelExpansions, LandmarkFeatures
+from maxmargin.models import KernelExpansions, LandmarkFeatures
+from maxmargin.models.device_blocks import in_host_memory
 from maxmargin.models.kernel_blocks import MIN_VALUES_FOR_THREADS
 from maxmargin.problems import Status
 from maxmargin.resources import thread_count
@@ -110,6 +113,10 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         that ends removes it; one that a limit or an interruption ends keeps it. See docs/checkpoints.md.
     checkpoint_seconds : float, default=60.0
         The time between two writes of the checkpoint: the most that is lost.
+    device : str, default="cpu"
+        Where features, and kernel values of predictions, are computed: ``"cpu"``, ``"cuda"`` or ``"cuda:1"`` (an
+        NVIDIA GPU; ``pip install 'maxmargin[cuda13]'``), or ``"auto"``, which takes the GPU where it pays. The
+        linear problem is solved on the CPU; see docs/gpu.md.
 
     Attributes
     ----------
@@ -141,6 +148,8 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         With ``polish=True``: how the block solver ended.
     probA_, probB_ : arrays with a number for each class, or one if there are two
         With ``probability=True``: as in `LinearSVC`.
+    device_ : str
+        Where the features were computed: ``"cpu"``, or the name of the GPU.
     n_passes_ : int
         After a fit on blocks of rows: how often they were read.
     classes_, class_weight_, n_iter_, fit_status_, n_features_in_, feature_names_in_
@@ -184,6 +193,7 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         verbose: Any = 0,
         checkpoint: Any = None,
         checkpoint_seconds: Any = 60.0,
+        device: Any = "cpu",
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -206,6 +216,7 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         self.verbose = verbose
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
+        self.device = device
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KernelApproximationSVC:
         """Train on samples `X` with labels `y`.
@@ -297,6 +308,7 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         exact = ExactProblems(self, Points(X), labels, weights, np.arange(X.shape[0]))
         return self._per_model([found.certificate for found in exact.bounds(deadline)])
 
+    @following_samples
     def decision_function(self, X: Any) -> Floats:
         """Return a value for each sample, positive for ``classes_[1]``; of more than two classes a column each.
 
@@ -305,6 +317,7 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         decisions = self._decide(X)
         return decisions.ravel() if decisions.shape[1] == 1 else decisions
 
+    @following_samples
     def predict(self, X: Any) -> Any:
         """Return the class of each sample; with ``probability=True`` the one that is most probable."""
         if self._knows_probabilities:
@@ -347,6 +360,7 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         """Set the fitted attributes."""
         for optional in OPTIONAL_ATTRIBUTES:  # of an earlier fit
             self.__dict__.pop(optional, None)
+        self.device_ = features.device
         self.rank_, self.landmarks_, self._kernel_ = features.rank, features.landmarks.data, features.kernel
         self.dual_coef_, self.intercept_ = features.expand(linear.coef_), linear.intercept_
         self.classes_, self.class_weight_ = linear.classes_, linear.class_weight_
@@ -358,15 +372,17 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         self._check_fitted()
         if is_blocks(X):
             return np.concatenate([self._decide(block.X) for block in X])
-        return self._values(self._validate_samples(X, reset=False))
+        if isinstance(X, DeviceTable):
+            return self._values(X.check(self.n_features_in_, type(self).__name__), self.device)
+        return self._values(self._validate_samples(X, reset=False), self.device)
 
-    def _values(self, X: Any) -> Floats:
-        points = Points(X)
-        self._kernel_.check(points)
-        alone = not self._kernel_.vectorised or len(points) * self.dual_coef_.shape[1] < MIN_VALUES_FOR_THREADS
-        blocks = ComputedKernelBlocks(self._kernel_, points, Points(self.landmarks_))
+    def _values(self, X: Any, device: str = "cpu") -> Floats:
+        alone = not self._kernel_.vectorised or X.shape[0] * self.dual_coef_.shape[1] < MIN_VALUES_FOR_THREADS
         threads = 1 if alone else thread_count(self.n_jobs)
-        return KernelExpansions(self.dual_coef_, self.intercept_).decision_values(blocks, threads)
+        blocks = kernel_blocks(device, self._kernel_, X, Points(self.landmarks_))
+        functions = KernelExpansions(self.dual_coef_, self.intercept_)
+        values: Floats = in_host_memory(functions.decision_values(blocks, threads))
+        return values
 
     def _warn_of_unused_samples(self, used: int, samples: int, few: bool) -> None:
         self._models_ = [replace(model, status=Status.MAX_SECONDS) for model in self._models_]

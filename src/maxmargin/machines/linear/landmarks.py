@@ -12,6 +12,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import until_deadline
 from maxmargin.kernels import Kernel, Points, make_kernel
 from maxmargin.kernels.radial import RadialKernel
+from maxmargin.machines.devices import choose_device
 from maxmargin.machines.validation.parameters import check_count, check_number
 from maxmargin.machines.validation.samples import check_random_state
 from maxmargin.machines.validation.training_data import Labels, refuse_array, resolve_gamma
@@ -39,8 +40,9 @@ def fit_landmarks(
 ) -> tuple[LandmarkFeatures, float]:
     """Return the features that an estimator asks for, and the mean of what they miss of k(x, x).
 
-    Its parameters are kernel, gamma, degree, coef0, n_components, landmarks and n_jobs. The weights of samples count
-    where gamma is "scale". With `few`, for want of time, there are at most `LANDMARKS_WITHOUT_TIME`, without k-means.
+    Its parameters are kernel, gamma, degree, coef0, n_components, landmarks, n_jobs and, if it has that, device. The
+    weights of samples count where gamma is "scale". With `few`, for want of time, there are at most
+    `LANDMARKS_WITHOUT_TIME`, without k-means.
     """
     count = check_count("n_components", estimator.n_components, 1)
     kernel = _make_kernel(estimator, X, weights)
@@ -48,7 +50,8 @@ def fit_landmarks(
     count = min(count, LANDMARKS_WITHOUT_TIME) if few else count
     landmarks = choose_landmarks("landmarks", chosen, X, count, random, _factors(kernel))
     landmarks = landmarks[:LANDMARKS_WITHOUT_TIME] if few else landmarks
-    features = LandmarkFeatures.of(kernel, Points(landmarks), thread_count(estimator.n_jobs))
+    device = choose_device(getattr(estimator, "device", "cpu"), kernel, X)
+    features = LandmarkFeatures.of(kernel, Points(landmarks), thread_count(estimator.n_jobs), device)
     measured = Points(X).take(draw(X.shape[0], MEASURED, random))
     return features, float(features.residual(measured).mean())
 

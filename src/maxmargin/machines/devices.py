@@ -1,10 +1,13 @@
-"""The device of a fit or a prediction: what the user asked for, or the GPU where it pays."""
+"""The device of a fit or a prediction: what the user asked for, or the GPU where it pays; kernel values on it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from maxmargin.kernels import Kernel
+from maxmargin.kernels import Kernel, Points
+from maxmargin.machines.validation.device_arrays import DeviceTable, device_of_samples
+from maxmargin.models import ComputedKernelBlocks
+from maxmargin.models.device_blocks import DeviceKernelBlocks
 
 #: With fewer samples than this, "auto" stays on the CPU: a fit takes it less than the start of a GPU.
 MIN_SAMPLES_FOR_GPU = 10_000
@@ -36,3 +39,17 @@ def choose_device(wanted: Any, kernel: Kernel | None, X: Any, supported: bool = 
             "one of them, or device='cpu'"
         )
     return wanted
+
+
+def kernel_blocks(wanted: Any, kernel: Kernel, X: Any, support: Points) -> ComputedKernelBlocks | DeviceKernelBlocks:
+    """Return the kernel values of samples, which are checked, with support vectors, on the device that is wanted."""
+    if isinstance(X, DeviceTable):
+        device = choose_device(device_of_samples(wanted, X), kernel, X)
+        X.check_domain(kernel)
+        return DeviceKernelBlocks(kernel, X.array, support, device)
+    points = Points.wrap(X)
+    kernel.check(points)
+    device = "cpu" if wanted == "cpu" else choose_device(wanted, kernel, X)
+    if device == "cpu":
+        return ComputedKernelBlocks(kernel, points, support)
+    return DeviceKernelBlocks(kernel, points, support, device)
