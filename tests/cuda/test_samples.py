@@ -32,6 +32,12 @@ class NumpyInPlaceOfCupy:
     def get_default_memory_pool(self):
         return Memory()
 
+    def get_current_stream(self):
+        return self
+
+    def synchronize(self):
+        pass
+
     def __getattr__(self, name):
         return getattr(np, name)
 

@@ -69,10 +69,11 @@ class Violations(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Dual vector, gradient and arrays of a working set."""
+    """Dual vector, gradient, a copy of the dual vector, and arrays of a working set."""
 
     dual: Any
     gradient: Any
+    start: Any
     variables: DeviceVariables
 
 
@@ -130,7 +131,7 @@ class ArrayOperations:
     def gather(self, variables: DeviceVariables, dual: Any, gradient: Any, working_set: Any) -> Part:
         """Return the arrays of a working set."""
         arrays = DeviceVariables(*(None if array is None else array[working_set] for array in variables))
-        return Part(dual[working_set], gradient[working_set], arrays)
+        return Part(dual[working_set], gradient[working_set], dual[working_set], arrays)
 
     def changes(self, working_set: Any, start: Any, dual: Any, count: int) -> tuple[Any, Any]:
         """Return the `count` variables of a working set that differ from the start, and their changes."""

@@ -16,8 +16,9 @@ from maxmargin.backends.interface import BlockTuning, BoundStart, StopReason
 from maxmargin.backends.selection import place_at_bounds
 from maxmargin.cuda.device import DeviceError, cupy, open_device
 from maxmargin.cuda.kernel_values import KernelValues, is_supported, kernel_values
-from maxmargin.cuda.pair_steps import DeviceBox, max_variables, pair_steps, step_buffer
+from maxmargin.cuda.pair_steps import DeviceBox, max_variables, pair_steps, step_report
 from maxmargin.cuda.samples import DeviceSamples
+from maxmargin.cuda.streams import own_stream
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
 from maxmargin.matrices.repeated_matrix import RepeatedMatrix
 from maxmargin.matrices.scaled_matrix import ScaledMatrix
@@ -57,22 +58,29 @@ class CudaBackend:
         return open_device(self.name)
 
     def scope(self) -> AbstractContextManager[Any]:
-        """Return a context in which arrays are on this GPU."""
-        context: AbstractContextManager[Any] = cupy().cuda.Device(self.number)
-        return context
+        """Return a context in which arrays are on this GPU, and operations on a stream of their own."""
+        return own_stream(self.number)
 
     def open(self, problem: DualProblem, cache_bytes: int, threads: int) -> DeviceState:
         """Return the state of a problem; rows are computed again instead of stored."""
         matrix = device_matrix(problem.matrix, self.number)
         operations = CudaOperations(problem.groups, problem.size)
-        return DeviceState(problem, operations, matrix, take_pair_steps, tuning(problem.size))
+        return DeviceState(problem, operations, matrix, CudaStepper(), tuning(problem.size))
 
     def start_at_bounds(self, problem: DualProblem, columns: Indices, weights: Floats) -> BoundStart:
         """Return the feasible point with each variable at the bound that its slack indicates."""
         xp = cupy()
         matrix = device_matrix(problem.matrix, self.number)
         result: Floats = matrix.product_parts(xp.asarray(columns), xp.asarray(weights)).sum(axis=0).get()
-        return BoundStart(place_at_bounds(problem, problem.linear - result), result, problem.size * len(columns))
+        dual = place_at_bounds(problem, problem.linear - result, _argsort)
+        return BoundStart(dual, result, problem.size * len(columns))
+
+
+def _argsort(values: Floats) -> Indices:
+    """Return the order of numbers in host memory, of equal ones as given."""
+    xp = cupy()
+    order: Indices = xp.argsort(xp.asarray(values), kind="stable").get()
+    return order
 
 
 def tuning(size: int) -> BlockTuning:
@@ -89,29 +97,34 @@ def tuning(size: int) -> BlockTuning:
     )
 
 
-def take_pair_steps(part: DeviceSubproblem, tolerance: float, max_steps: int, max_seconds: float) -> StopReason:
-    """Take pair steps on the GPU."""
-    box = part.variables
-    if len(part.working_set) > (most := max_variables()):
-        raise DeviceError(f"working sets on this GPU have at most {most} variables; use a smaller working_set")
-    buffer = step_buffer(part.middles) if part.private is None else part.private
-    result = pair_steps(
-        part.values,
-        (part.gradient, part.dual, part.start),
-        DeviceBox(box.lower, box.upper, box.kink, box.group, box.ridge, box.curvature),
-        part.groups,
-        part.singles,
-        part.ridged,
-        tolerance,
-        min(max_steps, STEPS_PER_CHECK),
-        buffer,
-    )
-    part.private = result.buffer
-    part.know(result.changed, result.free)
-    part.violation = result.violation
-    part.totals.iterations += result.steps
-    part.totals.dual_value += result.gain
-    return StopReason(result.reason)
+class CudaStepper:
+    """Pair steps on the GPU, on the subproblems of one problem."""
+
+    def __init__(self) -> None:
+        self._report = step_report()
+
+    def __call__(self, part: DeviceSubproblem, tolerance: float, max_steps: int, max_seconds: float) -> StopReason:
+        """Take pair steps; a launch is short enough for limits of time."""
+        box = part.variables
+        if len(part.working_set) > (most := max_variables()):
+            raise DeviceError(f"working sets on this GPU have at most {most} variables; use a smaller working_set")
+        result = pair_steps(
+            part.values,
+            (part.gradient, part.dual, part.start),
+            DeviceBox(box.lower, box.upper, box.kink, box.group, box.ridge, box.curvature),
+            part.middles,
+            part.singles,
+            part.ridged,
+            tolerance,
+            min(max_steps, STEPS_PER_CHECK),
+            self._report,
+        )
+        part.middles = result.middles
+        part.know(result.changed, result.free)
+        part.violation = result.violation
+        part.totals.iterations += result.steps
+        part.totals.dual_value += result.gain
+        return StopReason(result.reason)
 
 
 def device_matrix(matrix: Any, device: int) -> DeviceMatrix:
@@ -143,24 +156,29 @@ class CudaKernelValues:
 
     def __init__(self, values: KernelValues, index: Indices) -> None:
         self.values, self.index = values, cupy().asarray(index.astype(np.int32))
+        self.in_order = np.array_equal(index, np.arange(len(index)))
+
+    def _rows(self, variables: Any) -> Any:
+        """Return the rows of samples of some variables."""
+        return variables.astype(np.int32, copy=False) if self.in_order else self.index[variables]
 
     def product_parts(self, columns: Any, weights: Any) -> Any:
         """Return rows whose sum is Σ weights · column for all variables, with values in single precision."""
-        return self.values.product_parts(self.index, self.index[columns], weights)
+        return self.values.product_parts(self.index, self._rows(columns), weights)
 
     def square(self, variables: Any) -> Any:
         """Return the block between some variables in single precision."""
-        rows = self.index[variables]
+        rows = self._rows(variables)
         return self.values.square(rows, rows)
 
     def precise_product(self, rows: Any, columns: Any, weights: Any) -> Any:
         """Return Σ weights · column for some variables, in double precision."""
-        chosen = self.index if rows is None else self.index[rows]
-        return self.values.precise_product(chosen, self.index[columns], weights)
+        chosen = self.index if rows is None else self._rows(rows)
+        return self.values.precise_product(chosen, self._rows(columns), weights)
 
     def precise_square(self, variables: Any) -> Any:
         """Return the block between some variables in double precision."""
-        rows = self.index[variables]
+        rows = self._rows(variables)
         return self.values.precise_square(rows, rows)
 
 

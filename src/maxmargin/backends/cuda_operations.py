@@ -1,26 +1,24 @@
-"""Operations over all variables on a GPU, by compiled kernels: few launches, and one transfer of some numbers."""
+"""Operations over all variables on a GPU, by compiled kernels: few launches, and no copies to the host."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from maxmargin.backends.array_operations import ArrayOperations, DeviceVariables, Part, Violations, middles_of
 from maxmargin.cuda.device import cupy
 from maxmargin.cuda.modules import kernel
+from maxmargin.cuda.report import Report
 
 #: Threads of a block, and of one that scans; bins and kinds of the histograms in `cuda/sources/variables.cu`.
 THREADS, SCAN_THREADS, BINS, KINDS = 256, 1024, 32768, 3
 
-#: Blocks that reduce all variables.
-REDUCING_BLOCKS = 256
+#: Blocks that reduce all variables, and numbers of each; numbers of all: slopes, sum, free variables, violation.
+REDUCING_BLOCKS, PARTIAL_ENDS, ENDS = 256, 8, 9
 
-
-class _Found(NamedTuple):
-    codes: Any
-    bins: Any
-    counts: tuple[int, int, int]
+#: Arrays of a working set: dual vector, gradient, bounds, ridge, curvature, dual vector at the start, kink.
+GATHERED = 8
 
 
 class CudaOperations(ArrayOperations):
@@ -30,63 +28,66 @@ class CudaOperations(ArrayOperations):
         xp = cupy()
         super().__init__(xp, groups)
         self.size = size
-        self._blocks = min(REDUCING_BLOCKS, _blocks(size))
-        self._partial, self._ends = xp.empty((self._blocks, 8)), xp.empty(9)
+        self._reducing_blocks, self._scan_blocks = min(REDUCING_BLOCKS, _blocks(size)), -(-size // SCAN_THREADS)
+        self._partial, self._ends = xp.empty((self._reducing_blocks, PARTIAL_ENDS)), xp.empty(ENDS)
+        self._codes, self._bins = xp.empty(size, dtype=xp.uint32), xp.empty((KINDS, BINS), dtype=xp.uint32)
+        self._counts, self._arrived = xp.empty(KINDS, dtype=xp.uint32), xp.zeros(1, dtype=xp.uint32)
+        self._limits = xp.empty((KINDS, 3), dtype=xp.int32)
+        self._places = xp.empty((KINDS + 1, self._scan_blocks), dtype=xp.int32)
+        self._report = Report(ENDS + KINDS)
 
     def find_violations(self, variables: DeviceVariables, dual: Any, gradient: Any) -> Violations:
-        """Return the KKT violations at a point."""
-        xp, size = self.xp, self.size
+        """Return the KKT violations at a point; their selection is valid until the next call."""
         point = (
-            dual, gradient, variables.lower, variables.upper, _pointer(variables.kink), variables.group, np.int32(size)
+            dual, gradient, variables.lower, variables.upper, _pointer(variables.kink), variables.group,
+            np.int32(self.size),
         )  # fmt: skip
-        self._function("ends", variables)((self._blocks,), (THREADS,), (*point, self._partial))
-        self._function("combine_ends", variables)((1,), (32,), (self._partial, np.int32(self._blocks), self._ends))
-        codes, bins = xp.empty(size, dtype=xp.uint32), xp.zeros((KINDS, BINS), dtype=xp.uint32)
-        self._function("count_bins", variables)((_blocks(size),), (THREADS,), (*point, self._ends, codes, bins))
-        counts = bins.sum(axis=1, dtype=xp.float64)
-        numbers = xp.concatenate([self._ends, counts]).get()
-        kinds = int(numbers[9]), int(numbers[10]), int(numbers[11])
-        middles = middles_of(numbers[: self.groups], -numbers[3 : 3 + self.groups])
-        return Violations(float(numbers[8]), float(numbers[6]), kinds[0], middles, _Found(codes, bins, kinds))
+        kinks = int(variables.kink is not None)
+        arguments: tuple[Any, ...] = *point, self._partial, self._ends, self._bins, self._counts, self._arrived
+        _function("ends", kinks)((self._reducing_blocks,), (THREADS,), arguments)
+        arguments = (
+            *point, self._ends, self._codes, self._bins, self._counts, self._arrived, self._report.pointer
+        )  # fmt: skip
+        _function("count_bins", kinks)((_blocks(self.size),), (THREADS,), arguments)
+        numbers = self._report.read().tolist()
+        kinds = tuple(int(count) for count in numbers[ENDS:])
+        middles = middles_of(numbers[: self.groups], [-down for down in numbers[3 : 3 + self.groups]])
+        return Violations(numbers[8], numbers[6], kinds[0], middles, kinds)
 
     def select(self, violations: Violations, size: int) -> Any:
         """Return a working set of at most `size` variables, in order."""
-        xp, found = self.xp, violations.private
-        free, growing, falling = found.counts
+        free, growing, falling = violations.private
         take_free = max(0, min(free, size // 2, size - 2))  # the most violating pair must fit
         take_growing = min(growing, (size - take_free) // 2)
         take_falling = min(falling, size - take_free - take_growing)
         take_growing = min(growing, size - take_free - take_falling)
         take_free = min(free, size - take_growing - take_falling)
-        wanted = xp.asarray(np.array([take_free, take_growing, take_falling], dtype=np.int32))
-        limits = xp.empty((KINDS, 3), dtype=xp.int32)
-        blocks = -(-self.size // SCAN_THREADS)
-        places = xp.empty((KINDS + 1, blocks), dtype=xp.int32)
-        out = xp.empty(take_free + take_growing + take_falling, dtype=xp.int64)
-        size32 = np.int32(self.size)
-        self._function("find_bins")((KINDS,), (SCAN_THREADS,), (found.bins, wanted, limits))
-        self._function("count_places")((blocks,), (SCAN_THREADS,), (found.codes, size32, limits, places))
-        self._function("scan_places")((KINDS + 1,), (SCAN_THREADS,), (places, np.int32(blocks)))
-        self._function("take_places")((blocks,), (SCAN_THREADS,), (found.codes, size32, limits, places, out))
+        out = self.xp.empty(take_free + take_growing + take_falling, dtype=self.xp.int32)
+        wanted, blocks, threads = (take_free, take_growing, take_falling), (self._scan_blocks,), (SCAN_THREADS,)
+        codes = self._codes, np.int32(self.size), self._limits, self._places
+        _function("find_bins")((KINDS,), threads, (self._bins, *(np.int32(count) for count in wanted), self._limits))
+        _function("count_places")(blocks, threads, codes)
+        _function("take_places")(blocks, threads, (*codes, out))
         return out
 
     def gather(self, variables: DeviceVariables, dual: Any, gradient: Any, working_set: Any) -> Part:
         """Return the arrays of a working set."""
         xp, count, kink = self.xp, len(working_set), variables.kink
-        out, group = xp.empty((7, count)), xp.empty(count, dtype=xp.int8)
+        out, group = xp.empty((GATHERED, count)), xp.empty(count, dtype=xp.int8)
         arguments = (
             working_set, np.int32(count), dual, gradient, variables.lower, variables.upper, variables.ridge,
             variables.curvature, _pointer(kink), variables.group, out, group,
         )  # fmt: skip
-        self._function("gather")((_blocks(count),), (THREADS,), arguments)
-        arrays = DeviceVariables(None, out[2], out[3], out[4], out[5], group, None if kink is None else out[6])
-        return Part(out[0], out[1], arrays)
+        _function("gather")((_blocks(count),), (THREADS,), arguments)
+        lower, upper, ridge, curvature = out[2], out[3], out[4], out[5]
+        arrays = DeviceVariables(None, lower, upper, ridge, curvature, group, None if kink is None else out[7])
+        return Part(out[0], out[1], out[6], arrays)
 
     def changes(self, working_set: Any, start: Any, dual: Any, count: int) -> tuple[Any, Any]:
         """Return the `count` variables of a working set that differ from the start, and their changes."""
-        at, change = self.xp.empty(count, dtype=self.xp.int64), self.xp.empty(count)
+        at, change = self.xp.empty(count, dtype=self.xp.int32), self.xp.empty(count)
         arguments = dual, start, working_set, np.int32(len(working_set)), at, change
-        self._function("take_changes")((1,), (SCAN_THREADS,), arguments)
+        _function("take_changes")((1,), (SCAN_THREADS,), arguments)
         return at, change
 
     def updated(
@@ -99,20 +100,19 @@ class CudaOperations(ArrayOperations):
     ) -> tuple[Any, Any]:
         """Return dual vector and gradient after the changes of a working set."""
         (working_set, part_dual), (at, change) = part, changes
-        dual, gradient = point[0].copy(), point[1]
-        after = self.xp.empty(self.size)
-        arguments: tuple[Any, ...] = gradient, parts, np.int32(len(parts)), np.int32(self.size), after
-        self._function("subtract_parts")((_blocks(self.size),), (THREADS,), arguments)
+        dual, gradient = self.xp.empty((2, self.size))
+        arguments: tuple[Any, ...] = *point, parts, np.int32(len(parts)), np.int32(self.size), dual, gradient
+        _function("subtract_parts")((_blocks(self.size),), (THREADS,), arguments)
         arguments = (
             part_dual, working_set, np.int32(len(working_set)), at, change, np.int32(len(at)), variables.ridge, dual,
-            after,
+            gradient,
         )  # fmt: skip
-        self._function("apply_changes")((_blocks(len(working_set)),), (THREADS,), arguments)
-        return dual, after
+        _function("apply_changes")((_blocks(len(working_set)),), (THREADS,), arguments)
+        return dual, gradient
 
-    def _function(self, name: str, variables: DeviceVariables | None = None) -> Any:
-        kinks = variables is not None and variables.kink is not None
-        return kernel("variables", name, KINKS=int(kinks))
+
+def _function(name: str, kinks: int = 0) -> Any:
+    return kernel("variables", name, KINKS=kinks)
 
 
 def _blocks(count: int) -> int:

@@ -162,7 +162,7 @@ class DeviceState:
 
     def open_whole(self) -> DeviceSubproblem:
         """Open the subproblem of all variables on the whole matrix."""
-        return self.open_subproblem(self.xp.arange(self.active))
+        return self.open_subproblem(self.xp.arange(self.active, dtype=np.int32))
 
     def open_stored_rows(self) -> DeviceSubproblem:
         """Rows are computed again instead."""

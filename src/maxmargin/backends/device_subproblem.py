@@ -37,9 +37,7 @@ class DeviceSubproblem:
     start : device array
         The dual vector when the subproblem was opened.
     middles : tuple of float
-        The middle of the gradient interval of each group when the subproblem was opened.
-    private : object
-        What the stepper keeps from call to call.
+        The middle of the gradient interval of each group, as of the last step.
     """
 
     def __init__(self, state: Any, working_set: Any, values: Any, part: Part, middles: tuple[float, ...]) -> None:
@@ -48,10 +46,10 @@ class DeviceSubproblem:
         self.singles, self.bounded = state.problem.ungrouped > 0, state.problem.bounded
         self.ridged = state.problem.facts.ridged
         self.working_set, self.values = working_set, values
-        self.dual, self.gradient, self.variables = part
+        self.dual, self.gradient, self.start, self.variables = part
         self.precise = values.dtype == np.float64
         self.active, self.violation = len(working_set), np.inf
-        self.start, self.middles, self.private = self.dual.copy(), middles, None
+        self.middles = middles
         self._changed: int | None = None
         self._free: int | None = None
 

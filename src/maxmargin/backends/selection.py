@@ -7,6 +7,7 @@ without a partner of its own group, and a working set is made of the worst group
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -90,19 +91,23 @@ def largest(values: Any, count: int, above: float = 0.0, xp: Any = np) -> Any:
     return candidates[xp.argpartition(chosen, len(chosen) - count)[-count:]]
 
 
-def place_at_bounds(problem: DualProblem, slack: Floats) -> Floats:
+def _argsort(values: Floats) -> Indices:
+    return np.argsort(values, kind="stable")
+
+
+def place_at_bounds(problem: DualProblem, slack: Floats, argsort: Callable[[Floats], Indices] = _argsort) -> Floats:
     """Return the feasible point with the largest slacks of each group at the upper bound, the others at the lower.
 
     One variable of each group takes the remainder of the sum. Where there is a kink, slacks within it leave their
-    variables at 0.
+    variables at 0. `argsort` orders numbers, equal ones as given.
     """
     if problem.kinked:
         split = SplitProblem.of(problem)
-        return split.combined_dual(place_at_bounds(split.problem, split.slack(slack)))
+        return split.combined_dual(place_at_bounds(split.problem, split.slack(slack), argsort))
     dual = np.where(slack > 0, problem.upper, problem.lower)
     for g in range(problem.groups):
         members = np.flatnonzero(problem.group == g)
-        order = members[np.argsort(-slack[members], kind="stable")]
+        order = members[argsort(-slack[members])]
         width = problem.upper[order] - problem.lower[order]
         missing = max(0.0, problem.total[g] - problem.lower[order].sum())
         filled = np.concatenate([[0.0], np.cumsum(width)])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin.cuda.device import cupy
 from maxmargin.cuda.modules import kernel
+from maxmargin.cuda.report import Report
 from maxmargin.precision import BOUND_TOLERANCE
 
 #: Compute capability from which blocks of a cluster read and write each other's shared memory: Hopper.
@@ -23,8 +25,8 @@ MAX_THREADS, MIN_VARIABLES_PER_THREAD = 1024, 2
 #: The most variables of a thread: beyond that they do not fit into its registers by far.
 MAX_VARIABLES_PER_THREAD = 16
 
-#: Numbers in the buffer of a subproblem: results and the middle of each of two groups; then two counts of each block.
-RESULTS, MIDDLES, COUNTS = 4, 4, 6
+#: Where the report of a launch has the middle of each of two groups, and after the results two counts of each block.
+MIDDLES, COUNTS = 4, 6
 
 
 class DeviceBox(NamedTuple):
@@ -47,7 +49,7 @@ class PairResult(NamedTuple):
     reason: int
     changed: int
     free: int
-    buffer: Any
+    middles: tuple[float, ...]
 
 
 class Shape(NamedTuple):
@@ -68,9 +70,10 @@ class Shape(NamedTuple):
         return cls(1, threads, -(-size // threads))
 
 
-def has_clusters() -> bool:
-    """Return whether the current GPU runs clusters of blocks."""
-    return int(cupy().cuda.Device().compute_capability) >= CLUSTER_CAPABILITY
+@lru_cache(maxsize=16)
+def has_clusters(device: int) -> bool:
+    """Return whether a GPU runs clusters of blocks."""
+    return int(cupy().cuda.Device(device).compute_capability) >= CLUSTER_CAPABILITY
 
 
 def max_variables() -> int:
@@ -78,48 +81,47 @@ def max_variables() -> int:
     return MAX_THREADS * MAX_VARIABLES_PER_THREAD
 
 
-def step_buffer(middles: tuple[float, ...]) -> Any:
-    """Return the memory that calls of `pair_steps` on one subproblem share, with the middle of each group."""
-    numbers = np.zeros(COUNTS + 2 * CLUSTER_BLOCKS)
-    numbers[MIDDLES : MIDDLES + len(middles)] = middles
-    return cupy().asarray(numbers)
+def step_report() -> Report:
+    """Return memory for the results of calls of `pair_steps`, one after the other."""
+    return Report(COUNTS + 2 * CLUSTER_BLOCKS)
 
 
 def pair_steps(
     matrix: Any,
     point: tuple[Any, Any, Any],
     box: DeviceBox,
-    groups: int,
+    middles: tuple[float, ...],
     singles: bool,
     ridged: bool,
     tolerance: float,
     max_steps: int,
-    buffer: Any,
+    report: Report,
     clusters: bool | None = None,
 ) -> PairResult:
     """Take pair steps until the violation is within the tolerance.
 
-    `point` are gradient and dual vector, which are changed, and a dual vector to count changes from. `buffer` is that
-    of `step_buffer`, one for all calls on the same variables. `clusters` chooses between a cluster of blocks and one
-    block; by default a cluster where the GPU has them.
+    `point` are gradient and dual vector, which are changed, and a dual vector to count changes from. `middles` are
+    those of the gradient interval of each group, at first of all variables, then of the call before. `clusters`
+    chooses between a cluster of blocks and one block; by default a cluster where the GPU has them.
     """
-    xp, (gradient, dual, start) = cupy(), point
+    xp, (gradient, dual, start), groups = cupy(), point, len(middles)
     size = len(dual)
-    shape = Shape.of(size, has_clusters() if clusters is None else clusters)
+    shape = Shape.of(size, has_clusters(xp.cuda.runtime.getDevice()) if clusters is None else clusters)
     compiled = kernel(
-        "pair_steps", "pair_steps", VALUE="float" if matrix.dtype == xp.float32 else "double", BLOCKS=shape.blocks,
+        "pair_steps", "pair_steps", VALUE="float" if matrix.dtype == np.float32 else "double", BLOCKS=shape.blocks,
         THREADS=shape.threads, VARIABLES=shape.variables, GROUPS=max(1, groups), SINGLES=int(singles),
         KINKS=int(box.kink is not None), RIDGE=int(ridged), BOUND_TOLERANCE=BOUND_TOLERANCE,
     )  # fmt: skip
+    first, second = (*middles, 0.0, 0.0)[:2]
     arguments = (
-        matrix, xp.int32(size), gradient, dual, start, box.lower, box.upper,
-        xp.uint64(0) if box.kink is None else box.kink, box.group, box.ridge, box.curvature,
-        xp.float64(tolerance), xp.int32(max_steps), buffer,
+        matrix, np.int32(size), gradient, dual, start, box.lower, box.upper,
+        np.uint64(0) if box.kink is None else box.kink, box.group, box.ridge, box.curvature, np.float64(tolerance),
+        np.int32(max_steps), np.float64(first), np.float64(second), report.pointer,
     )  # fmt: skip
     compiled((shape.blocks,), (shape.threads,), arguments)
-    numbers = buffer.get()
-    violation, gain, steps, reason = (float(number) for number in numbers[:RESULTS])
+    numbers = report.read().tolist()
+    violation, gain, steps, reason = numbers[:MIDDLES]
     counts = numbers[COUNTS : COUNTS + 2 * shape.blocks]
-    return PairResult(
-        violation, gain, int(steps), int(reason), int(counts[0::2].sum()), int(counts[1::2].sum()), buffer
-    )
+    changed, free = int(sum(counts[0::2])), int(sum(counts[1::2]))
+    after = tuple(numbers[MIDDLES : MIDDLES + groups])
+    return PairResult(violation, gain, int(steps), int(reason), changed, free, after)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ def _tensor(left: DeviceSamples, rows: Any, right: DeviceSamples, columns: Any, 
     memory = 2 * TENSOR_TILE * (depth + 8) * 2 * (1 if exact else 2)
     tiles, parts, per_part = _grid(n, m, TENSOR_TILE, store)
     out = xp.empty((n, m), dtype=xp.float32) if store else xp.empty((parts, n))
-    factors = None if store else weights.astype(xp.float32)
+    factors = None if store else weights.astype(xp.float64, copy=False)
     sides = [(*_halves(side), side.half_norms, index, xp.int32(count)) for side, index, count in
              ((left, rows, n), (right, columns, m))]  # fmt: skip
     arguments = (
@@ -121,7 +122,7 @@ def _launch_direct(
     out = xp.empty((n, m), dtype=dtype) if store else xp.empty((parts, n))
     arguments = (
         left, rows, xp.int32(n), right, columns, xp.int32(m), xp.int32(left.shape[1]),
-        None if store else weights.astype(xp.float64), xp.int32(per_part), xp.float64(formula.gamma),
+        None if store else weights.astype(xp.float64, copy=False), xp.int32(per_part), xp.float64(formula.gamma),
         xp.float64(formula.coef0), out,
     )  # fmt: skip
     launch(compiled, (tiles, parts), DIRECT_THREADS, _pointers(arguments), 0)
@@ -137,10 +138,17 @@ def _grid(n: int, m: int, tile: int, store: bool) -> tuple[int, int, int]:
     tiles, column_tiles = -(-n // tile), -(-m // tile)
     if store:
         return tiles, column_tiles, tile
-    processors = cupy().cuda.Device().attributes["MultiProcessorCount"]
-    parts = max(1, min(column_tiles, -(-BLOCKS_PER_PROCESSOR * processors // tiles)))
+    blocks = BLOCKS_PER_PROCESSOR * _processors(cupy().cuda.runtime.getDevice())
+    parts = max(1, min(column_tiles, -(-blocks // tiles)))
     tiles_per_part = -(-column_tiles // parts)
     return tiles, -(-column_tiles // tiles_per_part), tiles_per_part * tile
+
+
+@lru_cache(maxsize=16)
+def _processors(device: int) -> int:
+    """Return the number of multiprocessors of a GPU."""
+    runtime = cupy().cuda.runtime
+    return int(runtime.deviceGetAttribute(runtime.cudaDevAttrMultiProcessorCount, device))
 
 
 def _pointers(arguments: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -11,8 +11,10 @@ to where the kernel value is 2⁻⁶⁰, which is 0 in float32.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import floor, log2, sqrt
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -48,6 +50,9 @@ LARGEST_FLAG_EXPONENT = 60.0
 #: Widths are padded to a multiple of this, the depth of a product of tensor cores.
 WIDTH_MULTIPLE = 16
 
+#: Held while samples are prepared: problems that share them begin at the same time.
+_PREPARING = RLock()
+
 #: Samples whose medians are the centre, one in so many.
 CENTRE_SAMPLES = 4096
 
@@ -80,10 +85,9 @@ class DeviceSamples:
     @classmethod
     def of(cls, formula: KernelFormula, points: Points, device: int) -> DeviceSamples:
         """Return the data behind the points on a GPU; all views of the same data share them."""
-        key = ("cuda", device, formula)
-        if key not in points.memo:
-            points.memo[key] = cls.prepare(formula, scaled_on_device(formula, points, device))
-        samples: DeviceSamples = points.memo[key]
+        samples: DeviceSamples = _prepared_once(
+            points, ("cuda", device, formula), lambda: cls.prepare(formula, scaled_on_device(formula, points, device))
+        )
         return samples
 
     @classmethod
@@ -121,20 +125,30 @@ class DeviceSamples:
 
 def data_on_device(points: Points, device: int) -> Any:
     """Return the data behind points on a GPU as a dense table, once for all views of them."""
-    key = ("cuda", device)
-    if key not in points.memo:
-        data = points.data
+    data = points.data
+
+    def copy() -> Any:
         _check_memory(data)
-        points.memo[key] = to_device(data) if isinstance(data, np.ndarray) else _dense(data)
-    return points.memo[key]
+        return to_device(data) if isinstance(data, np.ndarray) else _dense(data)
+
+    return _prepared_once(points, ("cuda", device), copy)
 
 
 def scaled_on_device(formula: KernelFormula, points: Points, device: int) -> Any:
     """Return the data behind points on a GPU, features multiplied by the factors of a formula that has them."""
     data = data_on_device(points, device)
-    key = ("cuda", device, formula.gammas)
-    if key not in points.memo:
-        points.memo[key] = scaled_table(formula, data)
+    if formula.gammas is None:
+        return data
+    return _prepared_once(points, ("cuda", device, formula.gammas), lambda: scaled_table(formula, data))
+
+
+def _prepared_once(points: Points, key: object, prepare: Callable[[], Any]) -> Any:
+    """Return what is kept beside the data under a key; one thread prepares it, and streams of all may use it."""
+    with _PREPARING:
+        if key not in points.memo:
+            prepared = prepare()
+            cupy().cuda.get_current_stream().synchronize()
+            points.memo[key] = prepared
     return points.memo[key]
 
 
@@ -248,10 +262,13 @@ def _without_far_flags(data: Any, most: float) -> Any:
     """Return the samples with the gap of each two-valued feature at most `most`, the commoner value at 0."""
     xp = cupy()
     least, largest = data.min(axis=0), data.max(axis=0)
-    far = (largest - least > most) & ((data == least) | (data == largest)).all(axis=0)
-    if bool(far.any()):
-        rare_is_large = 2 * (data == largest).sum(axis=0) <= len(data)
+    wide = xp.flatnonzero(largest - least > most)
+    if len(wide):
+        values, least, largest = data[:, wide], least[wide], largest[wide]
+        is_largest = values == largest
+        flag = (is_largest | (values == least)).all(axis=0)
+        rare_is_large = 2 * is_largest.sum(axis=0) <= len(data)
         common = xp.where(rare_is_large, least, largest)
         shift = xp.where(rare_is_large, most, -most)
-        data[:, far] = xp.where(data == common, 0.0, shift)[:, far]
+        data[:, wide[flag]] = xp.where(values == common, 0.0, shift)[:, flag]
     return data

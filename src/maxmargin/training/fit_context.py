@@ -48,6 +48,9 @@ STORED_VALUES = 2**23
 #: The largest working set on a GPU. Tuned on a9a, covtype and mnist (benchmarks.gpu).
 DEVICE_WORKING_SET = 4096
 
+#: Problems at the same time on a GPU: pair steps occupy few multiprocessors each.
+PROBLEMS_ON_DEVICE = 8
+
 #: Up to this many samples a second thread costs more than it saves.
 MAX_SINGLE_THREAD_ROWS = 1000
 
@@ -129,7 +132,7 @@ class FitContext:
     session : Session
         Limits and observers.
     device : str
-        ``"cpu"``, or the GPU that trains the problems one after the other.
+        ``"cpu"``, or the GPU that trains the problems.
     """
 
     kernel: Kernel | None
@@ -155,9 +158,9 @@ class FitContext:
         threads = thread_count(1 if self.n_jobs is None and size <= MAX_SINGLE_THREAD_ROWS else self.n_jobs)
         if size <= MAX_SINGLE_THREAD_ROWS or not self.thread_safe:
             return 1, 1
-        if not self.on_cpu:
-            return 1, threads
         workers = min(threads, problems)
+        if not self.on_cpu and threads > 1:  # threads that wait for the GPU
+            workers = min(PROBLEMS_ON_DEVICE, problems)
         return workers, max(1, threads // workers)
 
     @property

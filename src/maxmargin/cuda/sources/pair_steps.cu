@@ -250,8 +250,8 @@ __device__ __forceinline__ void load_row(VALUE (&values)[VARIABLES], const VALUE
   for (int v = 0; v < VARIABLES; ++v) values[v] = first + v * THREADS < size ? __ldg(from + first + v * THREADS) : VALUE(0);
 }
 
-// result: violation, gain, steps, reason, middle of each group, then of each block the number of variables that differ
-// from `start` and of free ones.
+// middle, of each group, is that of the launch before. result, in host memory: violation, gain, steps, reason, middle of each
+// of two groups, then of each block the number of variables that differ from `start` and of free ones.
 extern "C" __global__ void __launch_bounds__(THREADS)
 #if BLOCKS > 1
     __cluster_dims__(BLOCKS, 1, 1)
@@ -260,7 +260,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                    const double* __restrict__ start, const double* __restrict__ lower, const double* __restrict__ upper,
                    const double* __restrict__ kink, const signed char* __restrict__ group,
                    const double* __restrict__ ridge, const double* __restrict__ diagonal, double tolerance,
-                   int max_steps, double* __restrict__ result) {
+                   int max_steps, double first_middle, double second_middle, double* __restrict__ result) {
   __shared__ Offers offers;
   const int first = block_of_cluster() * THREADS * VARIABLES + threadIdx.x;
   Variable own[VARIABLES];
@@ -276,9 +276,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   }
   double middle[GROUPS], violation = -kInfinity, gain = 0.0;
 #pragma unroll
-  for (int c = 0; c < GROUPS; ++c) middle[c] = result[4 + c];
+  for (int c = 0; c < GROUPS; ++c) middle[c] = c ? second_middle : first_middle;
   int steps = 0, reason = kOptimal;
-  barrier();  // all blocks run, and have read the middle
+  barrier();  // all blocks run
   for (;;) {
     offer_ends(offers, own, first, middle);
     barrier();

@@ -121,7 +121,7 @@ __device__ __forceinline__ void wait_for_copies() {
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
     kernel_product(const __half* row_high, const __half* row_low, const float* row_half_norms, const int* row_index,
                    int n_rows, const __half* column_high, const __half* column_low, const float* column_half_norms,
-                   const int* column_index, int n_columns, const float* weights, int per_part, float scale,
+                   const int* column_index, int n_columns, const double* weights, int per_part, float scale,
                    float offset, void* out) {
   extern __shared__ __align__(16) unsigned char memory[];
   __half* row_tile = reinterpret_cast<__half*>(memory);
@@ -148,7 +148,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       const bool valid = column < n_columns;
       norms[threadIdx.x] =
           valid && column_half_norms ? column_half_norms[column_index ? column_index[column] : column] : 0.0f;
-      factors[threadIdx.x] = valid && !STORE ? weights[column] : 0.0f;
+      factors[threadIdx.x] = valid && !STORE ? (float)weights[column] : 0.0f;
     }
     float sums[4][4][4] = {};
     for (int chunk = 0; chunk < kChunks; ++chunk) {

@@ -2,17 +2,12 @@
 //
 // Selection is by histograms: the violations of free, growing and falling variables are counted in bins of less than one
 // percent each; from the bin where the wanted number is reached, variables are taken evenly. Output is in the order of
-// variables, and all results are repeatable bit for bit.
+// variables, and all results are repeatable bit for bit. Numbers that the host needs are written into its memory.
 //
 // Compile-time parameters: KINKS.
 
-constexpr int kThreads = 256, kBins = 32768, kGroups = 3;  // two groups, and the variables in none
+constexpr int kThreads = 256, kBins = 32768, kKinds = 3, kGroups = 3;  // two groups, and the variables in none
 #define kInfinity __longlong_as_double(0x7ff0000000000000LL)
-
-struct Ends {
-  double high[kGroups], low[kGroups], sum;
-  int free_count;
-};
 
 __device__ __forceinline__ double growing(double g, double b, const double* kink, int k) {
 #if KINKS
@@ -47,10 +42,43 @@ __device__ __forceinline__ double warp_sum(double x) {
   return x;
 }
 
-// Per block: largest slope up and smallest down of each group, sum of the gradient, number of free variables; 8 numbers.
+// Whether this block is the last of its launch to get here: it sees what all others have written. `arrived` is 0 between
+// launches.
+__device__ __forceinline__ bool is_last_block(unsigned* arrived) {
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    last = atomicAdd(arrived, 1u) == gridDim.x - 1;
+    if (last) *arrived = 0;
+  }
+  __syncthreads();
+  return last;
+}
+
+// Combine the ends of all blocks by the first warp: 8 numbers, then the largest violation.
+__device__ void combine_ends(const volatile double* partial, int count, double* out) {
+  double all[8];
+#pragma unroll
+  for (int c = 0; c < 8; ++c) {
+    double x = c < 6 ? -kInfinity : 0.0;
+    for (int k = threadIdx.x; k < count; k += 32) x = c < 6 ? fmax(x, partial[k * 8 + c]) : x + partial[k * 8 + c];
+    all[c] = c < 6 ? warp_max(x) : warp_sum(x);
+    if (threadIdx.x == 0) out[c] = all[c];
+  }
+  double worst = fmax(0.0, fmax(all[2], all[5]));  // a single variable needs no partner
+  for (int c = 0; c < 2; ++c) worst = fmax(worst, all[c] + all[3 + c]);
+  if (threadIdx.x == 0) out[8] = worst;
+}
+
+// Largest slope up and smallest down of each group, sum of the gradient, number of free variables, largest violation: 9
+// numbers. `partial` has 8 for each block; bins and counts are set to 0 for `count_bins`.
 extern "C" __global__ void __launch_bounds__(kThreads)
     ends(const double* dual, const double* gradient, const double* lower, const double* upper, const double* kink,
-         const signed char* group, int n, double* partial) {
+         const signed char* group, int n, double* partial, double* out, unsigned* bins, unsigned* counts,
+         unsigned* arrived) {
+  for (int k = blockIdx.x * kThreads + threadIdx.x; k < kKinds * kBins; k += gridDim.x * kThreads) bins[k] = 0;
+  if (blockIdx.x == 0 && threadIdx.x < kKinds) counts[threadIdx.x] = 0;
   double value[8] = {-kInfinity, -kInfinity, -kInfinity, -kInfinity, -kInfinity, -kInfinity, 0.0, 0.0};
   for (int k = blockIdx.x * kThreads + threadIdx.x; k < n; k += gridDim.x * kThreads) {
     const double b = dual[k], g = gradient[k];
@@ -77,46 +105,43 @@ extern "C" __global__ void __launch_bounds__(kThreads)
       all = threadIdx.x < 6 ? fmax(all, shared[threadIdx.x][w]) : all + shared[threadIdx.x][w];
     partial[blockIdx.x * 8 + threadIdx.x] = all;
   }
-}
-
-// Combine the partial ends (one block of 32 threads): 8 numbers, then the largest violation.
-extern "C" __global__ void combine_ends(const double* partial, int count, double* out) {
-  __shared__ double all[8];
-  for (int c = 0; c < 8; ++c) {
-    double x = c < 6 ? -kInfinity : 0.0;
-    for (int k = threadIdx.x; k < count; k += 32) x = c < 6 ? fmax(x, partial[k * 8 + c]) : x + partial[k * 8 + c];
-    x = c < 6 ? warp_max(x) : warp_sum(x);
-    if (threadIdx.x == 0) all[c] = out[c] = x;
-  }
-  if (threadIdx.x == 0) {
-    double worst = fmax(0.0, fmax(all[2], all[5]));  // a single variable needs no partner
-    for (int c = 0; c < 2; ++c) worst = fmax(worst, all[c] + all[3 + c]);
-    out[8] = worst;
-  }
+  if (is_last_block(arrived) && threadIdx.x < 32) combine_ends(partial, gridDim.x, out);
 }
 
 // The kind of each variable (0 free, 1 grows, 2 falls, 3 satisfies optimality) and the bin of its violation, and counts.
+// `report`, in host memory: the ends, and the number of variables of each kind.
 extern "C" __global__ void __launch_bounds__(kThreads)
     count_bins(const double* dual, const double* gradient, const double* lower, const double* upper, const double* kink,
-               const signed char* group, int n, const double* ends, unsigned* codes, unsigned* bins) {
+               const signed char* group, int n, const double* ends, unsigned* codes, unsigned* bins, unsigned* counts,
+               unsigned* arrived, double* report) {
   const int k = blockIdx.x * kThreads + threadIdx.x;
-  if (k >= n) return;
-  const double b = dual[k], g = gradient[k];
-  const int own = group[k] < 0 ? 2 : group[k];
-  const double highest = own == 2 ? 0.0 : ends[own], lowest = own == 2 ? 0.0 : -ends[3 + own];
-  const double up = b < upper[k] ? growing(g, b, kink, k) - lowest : -kInfinity;
-  const double down = b > lower[k] ? highest - falling(g, b, kink, k) : -kInfinity;
-  const double worst = fmax(up, down);
   unsigned kind = 3;
-  if (is_free(b, lower[k], upper[k], kink, k))
-    kind = 0;
-  else if (worst > 0.0)
-    kind = up >= down ? 1 : 2;
-  unsigned bin = worst > 0.0 ? __float_as_uint(fminf((float)worst, 3e38f)) >> 16 : 0u;
-  // The most violating pair itself comes first, whatever else is in its bin.
-  if (own < 2 && worst > 0.0 && (up == highest - lowest || down == highest - lowest)) bin = kBins - 1;
-  codes[k] = kind << 16 | bin;
-  if (kind < 3) atomicAdd(&bins[kind * kBins + bin], 1u);
+  if (k < n) {
+    const double b = dual[k], g = gradient[k];
+    const int own = group[k] < 0 ? 2 : group[k];
+    const double highest = own == 2 ? 0.0 : ends[own], lowest = own == 2 ? 0.0 : -ends[3 + own];
+    const double up = b < upper[k] ? growing(g, b, kink, k) - lowest : -kInfinity;
+    const double down = b > lower[k] ? highest - falling(g, b, kink, k) : -kInfinity;
+    const double worst = fmax(up, down);
+    if (is_free(b, lower[k], upper[k], kink, k))
+      kind = 0;
+    else if (worst > 0.0)
+      kind = up >= down ? 1 : 2;
+    unsigned bin = worst > 0.0 ? __float_as_uint(fminf((float)worst, 3e38f)) >> 16 : 0u;
+    // The most violating pair itself comes first, whatever else is in its bin.
+    if (own < 2 && worst > 0.0 && (up == highest - lowest || down == highest - lowest)) bin = kBins - 1;
+    codes[k] = kind << 16 | bin;
+    if (kind < 3) atomicAdd(&bins[kind * kBins + bin], 1u);
+  }
+#pragma unroll
+  for (unsigned c = 0; c < kKinds; ++c) {
+    const int members = __syncthreads_count(kind == c);
+    if (threadIdx.x == 0 && members) atomicAdd(&counts[c], (unsigned)members);
+  }
+  if (is_last_block(arrived) && threadIdx.x < 9 + kKinds) {
+    const int c = threadIdx.x;
+    report[c] = c < 9 ? ends[c] : (double)*(const volatile unsigned*)&counts[c - 9];
+  }
 }
 
 // The sum of a value over the threads of a block before each one, and of all. `shared` has 33 entries.
@@ -144,13 +169,14 @@ __device__ int block_scan(int value, int* shared, int& total) {
 }
 
 // One block of 1024 threads for each kind: the bin where the wanted number is reached from above, how many are wanted of it,
-// and how many it has. counts: the number of variables of each kind; wanted: how many to take.
+// and how many it has. wanted: how many variables of each kind to take.
 extern "C" __global__ void __launch_bounds__(1024)
-    find_bins(const unsigned* bins, const int* wanted, int* found) {
+    find_bins(const unsigned* bins, int wanted_free, int wanted_growing, int wanted_falling, int* found) {
   __shared__ int shared[33];
   constexpr int kEach = kBins / 1024;
   const unsigned* own = bins + blockIdx.x * kBins;
-  const int want = wanted[blockIdx.x], first = kBins - 1 - threadIdx.x * kEach;  // from the top
+  const int want = blockIdx.x == 0 ? wanted_free : blockIdx.x == 1 ? wanted_growing : wanted_falling;
+  const int first = kBins - 1 - threadIdx.x * kEach;  // from the top
   int sum = 0, total;
   for (int k = 0; k < kEach; ++k) sum += own[first - k];
   const int above = block_scan(sum, shared, total);
@@ -191,31 +217,22 @@ extern "C" __global__ void __launch_bounds__(1024) count_places(const unsigned* 
   }
 }
 
-// Replace the counts of blocks by the sums before them; one block for each place.
-extern "C" __global__ void __launch_bounds__(1024) scan_places(int* counts, int blocks) {
-  __shared__ int shared[33];
-  int* own = counts + blockIdx.x * blocks;
-  int before = 0;
-  for (int first = 0; first < blocks; first += 1024) {
-    const int k = first + threadIdx.x;
-    int total;
-    const int sum = block_scan(k < blocks ? own[k] : 0, shared, total);
-    if (k < blocks) own[k] = before + sum;
-    before += total;
-    __syncthreads();
-  }
-}
-
-// Write the chosen variables in order.
+// Write the chosen variables in order. counts: the number of variables of each place in each block.
 extern "C" __global__ void __launch_bounds__(1024)
-    take_places(const unsigned* codes, int n, const int* found, const int* before, long long* out) {
+    take_places(const unsigned* codes, int n, const int* found, const int* counts, int* out) {
   __shared__ int shared[33];
+  int before[4];
+  for (int c = 0; c < 4; ++c) {
+    int sum = 0;
+    for (int k = threadIdx.x; k < blockIdx.x; k += 1024) sum += counts[c * gridDim.x + k];
+    block_scan(sum, shared, before[c]);
+  }
   const int k = blockIdx.x * 1024 + threadIdx.x;
   const int place = k < n ? place_of(codes[k], found) : 4;
-  int total, position = before[blockIdx.x] + block_scan(place == 0, shared, total);
+  int total, position = before[0] + block_scan(place == 0, shared, total);
   bool chosen = place == 0;
   for (int c = 0; c < 3; ++c) {
-    const long long rank = before[(c + 1) * gridDim.x + blockIdx.x] + block_scan(place == 1 + c, shared, total);
+    const long long rank = before[c + 1] + block_scan(place == 1 + c, shared, total);
     const long long want = found[c * 3 + 1], there = found[c * 3 + 2];
     position += (int)(rank * want / there);
     if (place == 1 + c) chosen = (rank + 1) * want / there > rank * want / there;
@@ -223,23 +240,23 @@ extern "C" __global__ void __launch_bounds__(1024)
   if (chosen) out[position] = k;
 }
 
-// Copy eight arrays at the variables of a working set; kink may be null.
-extern "C" __global__ void gather(const long long* index, int count, const double* dual, const double* gradient,
+// Copy eight arrays at the variables of a working set, and the dual vector once more; kink may be null.
+extern "C" __global__ void gather(const int* index, int count, const double* dual, const double* gradient,
                                   const double* lower, const double* upper, const double* ridge, const double* curvature,
                                   const double* kink, const signed char* group, double* out, signed char* out_group) {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
   if (k >= count) return;
-  const long long at = index[k];
-  const double* from[7] = {dual, gradient, lower, upper, ridge, curvature, kink};
+  const int at = index[k];
+  const double* from[8] = {dual, gradient, lower, upper, ridge, curvature, dual, kink};
 #pragma unroll
-  for (int c = 0; c < 7; ++c)
+  for (int c = 0; c < 8; ++c)
     if (from[c]) out[(long long)c * count + k] = from[c][at];
   out_group[k] = group[at];
 }
 
 // The changes of a working set in order, by one block of 1024 threads: variables, changes.
 extern "C" __global__ void __launch_bounds__(1024)
-    take_changes(const double* dual, const double* start, const long long* index, int size, long long* at, double* change) {
+    take_changes(const double* dual, const double* start, const int* index, int size, int* at, double* change) {
   __shared__ int shared[33];
   int before = 0;
   for (int first = 0; first < size; first += 1024) {
@@ -253,17 +270,20 @@ extern "C" __global__ void __launch_bounds__(1024)
   }
 }
 
-// The gradient after an update: minus the sums of the parts of a product.
-extern "C" __global__ void subtract_parts(const double* gradient, const double* parts, int count, int n, double* out) {
+// The point before the changes of a working set are applied: the dual vector, and the gradient minus the sums of the parts
+// of a product.
+extern "C" __global__ void subtract_parts(const double* dual, const double* gradient, const double* parts, int count, int n,
+                                          double* out_dual, double* out_gradient) {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
   if (k >= n) return;
   double sum = 0.0;
   for (int c = 0; c < count; ++c) sum += parts[(long long)c * n + k];
-  out[k] = gradient[k] - sum;
+  out_dual[k] = dual[k];
+  out_gradient[k] = gradient[k] - sum;
 }
 
 // Set the changed variables, and subtract the ridge of their changes from the gradient.
-extern "C" __global__ void apply_changes(const double* subproblem_dual, const long long* index, int size, const long long* at,
+extern "C" __global__ void apply_changes(const double* subproblem_dual, const int* index, int size, const int* at,
                                          const double* change, int count, const double* ridge, double* dual,
                                          double* gradient) {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
