@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.backends.selection import select_by_violation
+from maxmargin.backends.selection import largest, select_by_violation
 from maxmargin.problems import DualProblem
 
 
@@ -97,10 +97,10 @@ class ArrayOperations:
         highest, lowest = self.extremes(variables, up, down)
         growing, falling = up - lowest[variables.group], highest[variables.group] - down
         worst = xp.maximum(growing.max(), falling.max())
-        largest, total, *ends = to_host(xp.stack([worst, gradient.sum(), *highest[:-1], *lowest[:-1]]))
+        most, total, *ends = to_host(xp.stack([worst, gradient.sum(), *highest[:-1], *lowest[:-1]]))
         free = variables.is_free(dual)
         middles = middles_of(ends[: self.groups], ends[self.groups :])
-        return Violations(max(float(largest), 0.0), float(total), int(free.sum()), middles, (growing, falling, free))
+        return Violations(max(float(most), 0.0), float(total), int(free.sum()), middles, (growing, falling, free))
 
     def slopes(self, variables: DeviceVariables, dual: Any, gradient: Any) -> tuple[Any, Any]:
         """Return the slope of the objective along each variable, up (−∞ if it cannot grow) and down (∞ likewise)."""
@@ -120,6 +120,34 @@ class ArrayOperations:
         highest = [xp.where(each, up, -xp.inf).max() for each in members]
         lowest = [xp.where(each, down, xp.inf).min() for each in members]
         return xp.stack([*highest, zero]), xp.stack([*lowest, zero])
+
+    def sample(self, variables: DeviceVariables, dual: Any, gradient: Any, at_each_end: int, every: int) -> Any:
+        """Return the variables nearest to each end of the violation, and one in so many of all."""
+        xp = self.xp
+        up, down = self.slopes(variables, dual, gradient)
+        ends = [largest(values, at_each_end, -np.inf, xp) for values in (up, -down)]
+        return xp.unique(xp.concatenate([*ends, xp.arange(0, len(dual), every)]))
+
+    def errors(
+        self, variables: DeviceVariables, point: tuple[Any, Any], sample: Any, product: Any, factor: float
+    ) -> tuple[float, float]:
+        """Return the largest error of the gradient in a sample, and the largest that matters.
+
+        `product` are the rows of the sample times the dual vector, in double precision. An error matters where so many
+        times of it could let the variable move.
+        """
+        xp, (dual, gradient) = self.xp, point
+        precise = variables.linear[sample] - product - variables.ridge[sample] * dual[sample]
+        errors = xp.abs(precise - gradient[sample])
+        counted = xp.where(self.could_move(variables, dual, gradient, factor * errors, sample), errors, 0.0)
+        return float(errors.max()), float(counted.max())
+
+    def could_move(self, variables: DeviceVariables, dual: Any, gradient: Any, error: Any, which: Any) -> Any:
+        """Return which of some variables could move if their gradients were off by `error`."""
+        up, down = self.slopes(variables, dual, gradient)
+        highest, lowest = self.extremes(variables, up, down)
+        group = variables.group[which]
+        return (up[which] + error >= lowest[group]) | (down[which] - error <= highest[group])
 
     def select(self, violations: Violations, size: int) -> Any:
         """Return a working set of at most `size` variables, in order."""

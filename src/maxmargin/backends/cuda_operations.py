@@ -37,22 +37,50 @@ class CudaOperations(ArrayOperations):
         self._report = Report(ENDS + KINDS)
 
     def find_violations(self, variables: DeviceVariables, dual: Any, gradient: Any) -> Violations:
-        """Return the KKT violations at a point; their selection is valid until the next call."""
-        point = (
-            dual, gradient, variables.lower, variables.upper, _pointer(variables.kink), variables.group,
-            np.int32(self.size),
-        )  # fmt: skip
-        kinks = int(variables.kink is not None)
-        arguments: tuple[Any, ...] = *point, self._partial, self._ends, self._bins, self._counts, self._arrived
-        _function("ends", kinks)((self._reducing_blocks,), (THREADS,), arguments)
+        """Return the KKT violations at a point; their selection is valid until the next call of any operation."""
+        point, kinks = self._find_ends(variables, dual, gradient)
         arguments = (
             *point, self._ends, self._codes, self._bins, self._counts, self._arrived, self._report.pointer
         )  # fmt: skip
         _function("count_bins", kinks)((_blocks(self.size),), (THREADS,), arguments)
         numbers = self._report.read().tolist()
-        kinds = tuple(int(count) for count in numbers[ENDS:])
+        counts = tuple(int(count) for count in numbers[ENDS:])
         middles = middles_of(numbers[: self.groups], [-down for down in numbers[3 : 3 + self.groups]])
-        return Violations(numbers[8], numbers[6], kinds[0], middles, kinds)
+        return Violations(numbers[8], numbers[6], counts[0], middles, counts)
+
+    def _find_ends(self, variables: DeviceVariables, dual: Any, gradient: Any) -> tuple[tuple[Any, ...], int]:
+        """Find the ends of the violation; return arguments of other functions of a point, and whether it has kinks."""
+        point = (
+            dual, gradient, variables.lower, variables.upper, _pointer(variables.kink), variables.group,
+            np.int32(self.size),
+        )  # fmt: skip
+        kinks = int(variables.kink is not None)
+        arguments = *point, self._partial, self._ends, self._bins, self._counts, self._arrived
+        _function("ends", kinks)((self._reducing_blocks,), (THREADS,), arguments)
+        return point, kinks
+
+    def sample(self, variables: DeviceVariables, dual: Any, gradient: Any, at_each_end: int, every: int) -> Any:
+        """Return the variables nearest to each end of the violation, and one in so many of all; some twice."""
+        xp = self.xp
+        point, kinks = self._find_ends(variables, dual, gradient)
+        arguments = *point, self._ends, self._codes, self._bins
+        _function("count_distances", kinks)((_blocks(self.size),), (THREADS,), arguments)
+        ends = xp.zeros(2 * at_each_end, dtype=xp.int32)  # where there are less, the first variable
+        self._take((0, at_each_end, at_each_end), ends)
+        return xp.concatenate([ends, xp.arange(0, self.size, every, dtype=xp.int32)])
+
+    def errors(
+        self, variables: DeviceVariables, point: tuple[Any, Any], sample: Any, product: Any, factor: float
+    ) -> tuple[float, float]:
+        """Return the largest error of the gradient in a sample, and the largest that matters."""
+        all_of_point, kinks = self._find_ends(variables, *point)
+        arguments = (
+            *all_of_point, self._ends, variables.linear, variables.ridge, sample, np.int32(len(sample)), product,
+            np.float64(factor), self._report.pointer,
+        )  # fmt: skip
+        _function("largest_errors", kinks)((1,), (SCAN_THREADS,), arguments)
+        largest, counted, *_ = self._report.read().tolist()
+        return largest, counted
 
     def select(self, violations: Violations, size: int) -> Any:
         """Return a working set of at most `size` variables, in order."""
@@ -63,12 +91,16 @@ class CudaOperations(ArrayOperations):
         take_growing = min(growing, size - take_free - take_falling)
         take_free = min(free, size - take_growing - take_falling)
         out = self.xp.empty(take_free + take_growing + take_falling, dtype=self.xp.int32)
-        wanted, blocks, threads = (take_free, take_growing, take_falling), (self._scan_blocks,), (SCAN_THREADS,)
+        self._take((take_free, take_growing, take_falling), out)
+        return out
+
+    def _take(self, wanted: tuple[int, int, int], out: Any) -> None:
+        """Take so many variables of each kind, from the largest bins."""
+        blocks, threads = (self._scan_blocks,), (SCAN_THREADS,)
         codes = self._codes, np.int32(self.size), self._limits, self._places
         _function("find_bins")((KINDS,), threads, (self._bins, *(np.int32(count) for count in wanted), self._limits))
         _function("count_places")(blocks, threads, codes)
         _function("take_places")(blocks, threads, (*codes, out))
-        return out
 
     def gather(self, variables: DeviceVariables, dual: Any, gradient: Any, working_set: Any) -> Part:
         """Return the arrays of a working set."""

@@ -16,7 +16,7 @@ from maxmargin.backends.array_operations import ArrayOperations, DeviceVariables
 from maxmargin.backends.device_subproblem import DeviceSubproblem, PairStepper
 from maxmargin.backends.interface import BlockTuning, KnownProduct, RunningTotals
 from maxmargin.backends.optimality import known_gap
-from maxmargin.backends.selection import MAX_GROUPS_BY_VARIABLE, largest
+from maxmargin.backends.selection import MAX_GROUPS_BY_VARIABLE
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.problems import Counters, DualProblem
 
@@ -211,19 +211,19 @@ class DeviceState:
         support = xp.flatnonzero(dual)
         if not len(support):
             return 0.0
-        up, down = self.operations.slopes(self.variables, dual, gradient)
-        ends = [largest(values, AUDITED_AT_EACH_END, -np.inf, xp) for values in (up, -down)]
-        spread = xp.arange(0, self.active, max(16, self.active // AUDITED_SPREAD))
-        sample = xp.unique(xp.concatenate([*ends, spread]))
-        errors = xp.abs(self._precise_gradient(sample, support) - gradient[sample])
-        self._largest_error = float(errors.max())
-        counted = xp.where(self._could_move(ERROR_SAFETY_FACTOR * errors, sample), errors, 0.0)
-        return 2.0 * float(counted.max())
+        every = max(16, self.active // AUDITED_SPREAD)
+        sample = self.operations.sample(self.variables, dual, gradient, AUDITED_AT_EACH_END, every)
+        product = self._precise_product(sample, support)
+        self._largest_error, counted = self.operations.errors(
+            self.variables, self._current, sample, product, ERROR_SAFETY_FACTOR
+        )
+        return 2.0 * counted
 
     def refresh(self) -> None:
         """Recompute the gradients in double precision that could let a variable move, after an audit."""
         xp, (dual, gradient) = self.xp, self._current
-        near = xp.flatnonzero(self._could_move(ERROR_SAFETY_FACTOR * self._largest_error, slice(None)))
+        error = ERROR_SAFETY_FACTOR * self._largest_error
+        near = xp.flatnonzero(self.operations.could_move(self.variables, dual, gradient, error, slice(None)))
         gradient = gradient.copy()
         gradient[near] = self._precise_gradient(near, xp.flatnonzero(dual))
         self._set(dual, gradient)
@@ -235,17 +235,12 @@ class DeviceState:
         self._set(dual, self._precise_gradient(self.xp.arange(self.active), self.xp.flatnonzero(dual)))
 
     def _precise_gradient(self, variables: Any, support: Any) -> Any:
-        self.evaluations += len(variables) * len(support)
-        dual = self._current[0]
-        product = self.matrix.precise_product(variables, support, dual[support])
+        dual, product = self._current[0], self._precise_product(variables, support)
         return self.variables.linear[variables] - product - self.variables.ridge[variables] * dual[variables]
 
-    def _could_move(self, error: Any, variables: Any) -> Any:
-        """Return which variables could move if their gradients were off by `error`."""
-        up, down = self.operations.slopes(self.variables, *self._current)
-        highest, lowest = self.operations.extremes(self.variables, up, down)
-        group = self.variables.group[variables]
-        return (up[variables] + error >= lowest[group]) | (down[variables] - error <= highest[group])
+    def _precise_product(self, variables: Any, support: Any) -> Any:
+        self.evaluations += len(variables) * len(support)
+        return self.matrix.precise_product(variables, support, self._current[0][support])
 
     # ---- the current point -----------------------------------------------------------------------------------------
 

@@ -144,6 +144,63 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// How far a variable is from letting the violation grow: from the largest slope up, and the smallest down.
+struct Distance {
+  double up, down;
+
+  __device__ __forceinline__ Distance(double b, double g, double lower, double upper, const double* kink, int k,
+                                      double highest, double lowest)
+      : up(b < upper ? fmax(0.0, highest - growing(g, b, kink, k)) : kInfinity),
+        down(b > lower ? fmax(0.0, falling(g, b, kink, k) - lowest) : kInfinity) {}
+};
+
+// The bin of each variable by its distance from the end of the violation, 1 for the largest slope up, 2 for the smallest
+// down, whichever is nearer.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    count_distances(const double* dual, const double* gradient, const double* lower, const double* upper,
+                    const double* kink, const signed char* group, int n, const double* ends, unsigned* codes,
+                    unsigned* bins) {
+  const int k = blockIdx.x * kThreads + threadIdx.x;
+  if (k >= n) return;
+  const int own = group[k] < 0 ? 2 : group[k];
+  const Distance from(dual[k], gradient[k], lower[k], upper[k], kink, k, own == 2 ? 0.0 : ends[own],
+                      own == 2 ? 0.0 : -ends[3 + own]);
+  const double nearer = fmin(from.up, from.down);
+  const unsigned kind = isinf(nearer) ? 3 : from.up <= from.down ? 1 : 2;
+  const unsigned bin = kBins - 1 - (__float_as_uint(fminf((float)nearer, 3e38f)) >> 16);
+  codes[k] = kind << 16 | bin;
+  if (kind < 3) atomicAdd(&bins[kind * kBins + bin], 1u);
+}
+
+// By one block of 1024 threads: the largest error of the gradient in a sample, and the largest of those that `factor` times
+// as large would let a variable move. product: the rows of the sample times the dual vector.
+extern "C" __global__ void __launch_bounds__(1024)
+    largest_errors(const double* dual, const double* gradient, const double* lower, const double* upper,
+                   const double* kink, const signed char* group, int n, const double* ends, const double* linear,
+                   const double* ridge, const int* sample, int count, const double* product, double factor,
+                   double* report) {
+  double largest = 0.0, counted = 0.0;
+  for (int j = threadIdx.x; j < count; j += 1024) {
+    const int k = sample[j], own = group[k] < 0 ? 2 : group[k];
+    const double highest = own == 2 ? 0.0 : ends[own], lowest = own == 2 ? 0.0 : -ends[3 + own];
+    const double b = dual[k], g = gradient[k];
+    double error = fabs(linear[k] - product[j] - ridge[k] * b - g);
+    if (!isfinite(error)) error = kInfinity;  // maxima leave out what is not a number
+    const bool up = b < upper[k] && growing(g, b, kink, k) + factor * error >= lowest;
+    const bool down = b > lower[k] && falling(g, b, kink, k) - factor * error <= highest;
+    largest = fmax(largest, error);
+    if (up || down) counted = fmax(counted, error);
+  }
+  __shared__ double shared[2][32];
+  largest = warp_max(largest), counted = warp_max(counted);
+  if (threadIdx.x % 32 == 0) shared[0][threadIdx.x / 32] = largest, shared[1][threadIdx.x / 32] = counted;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    largest = warp_max(shared[0][threadIdx.x]), counted = warp_max(shared[1][threadIdx.x]);
+    if (threadIdx.x == 0) report[0] = largest, report[1] = counted;
+  }
+}
+
 // The sum of a value over the threads of a block before each one, and of all. `shared` has 33 entries.
 __device__ int block_scan(int value, int* shared, int& total) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
