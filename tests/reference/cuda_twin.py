@@ -203,7 +203,8 @@ def install_backend(monkeypatch):
     twin = install(monkeypatch)
     monkeypatch.setattr(cuda_backend, "cupy", lambda: twin)
     monkeypatch.setattr(cuda_backend, "CudaOperations", lambda groups, size: ArrayOperations(twin, groups))
-    monkeypatch.setattr(cuda_backend, "take_pair_steps", take_pair_steps)
+    monkeypatch.setattr(cuda_backend, "CudaStepper", lambda: take_pair_steps)
+    monkeypatch.setattr(cuda_backend, "own_stream", lambda number: nullcontext())
     for module in (array_operations, device_state, device_subproblem):
         monkeypatch.setattr(module, "to_host", in_host_memory)
     return twin
