@@ -140,6 +140,7 @@ void define_online(nb::module_& m);
 void define_ranking(nb::module_& m);
 void define_calibration(nb::module_& m);
 void define_folds(nb::module_& m);
+void define_removals(nb::module_& m);
 void define_text(nb::module_& m);
 void define_files(nb::module_& m);
 

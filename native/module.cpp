@@ -53,6 +53,7 @@ NB_MODULE(_extension, m) {
   define_ranking(m);
   define_calibration(m);
   define_folds(m);
+  define_removals(m);
   define_text(m);
   define_files(m);
   // For tests: an exception of a worker thread must reach the caller.

@@ -6,6 +6,7 @@
 #include "fused_pairwise.hpp"
 #include "online_steps.hpp"
 #include "pairwise.hpp"
+#include "removal_path.hpp"
 #include "small_problem.hpp"
 
 namespace maxmargin::MAXMARGIN_LEVEL {
@@ -27,6 +28,14 @@ static FoldOutcome solve_fold(const FoldPath& path, const FoldWorkspace& workspa
   return FoldPathSolver(path, workspace, s).solve(tolerance, max_steps);
 }
 
+static RemovalOutcome remove_sample(const RemovalTable& table, const RemovalWorkspace& workspace,
+                                    const Removal& removal, RemovalGoal goal, double* changes, double* slacks) {
+  RemovalPath path(table, workspace);
+  const RemovalOutcome out = path.follow(removal, goal);
+  if (changes) path.write(changes, slacks);
+  return out;
+}
+
 static double solve_free(const FreeVariables& variables, double* doubles, std::int64_t* indices) {
   return ActiveSetMethod(variables, doubles, indices).solve();
 }
@@ -37,6 +46,7 @@ const SolverLoops solvers = {run_pairwise<RowCache<double>>,
                              fused_pairwise,
                              small_problem,
                              solve_fold,
+                             remove_sample,
                              find_violations,
                              find_selectable,
                              solve_free,

@@ -218,6 +218,52 @@ struct FoldOutcome {
   std::int64_t steps = 0, rounds = 0, free_solutions = 0;
 };
 
+// ---- samples removed from an optimum ----------------------------------------------------------------------------
+
+// The variables of an optimum that may change, the free ones among them, and the columns of the equations between their
+// values (removal_path.hpp), one after the other; those of the totals of the groups are the last.
+struct RemovalTable {
+  const double* columns;  // size + groups, of so many values each
+  const double *dual, *slack, *lower, *upper;
+  std::int64_t size;
+  std::int32_t groups;
+  double curvature;  // the largest diagonal value of the matrix with the ridge
+};
+
+// A variable that is moved to 0.
+struct Removal {
+  std::int64_t place;    // in the table; −1 if it is not there
+  const double* column;  // of the equations, and its own slack there, if it is not in the table
+  double response;
+  double dual, slack, linear, ridge;
+  double margin;          // by which the value must differ from 0 to have another sign
+  std::int64_t twin;      // another variable of the sample in the table, which stays 0; −1 for none
+  const double* missing;  // how the totals change meanwhile; null: not at all
+  double gain;            // that is needed for a proof
+  double* offsets;        // the changes of the offsets
+};
+
+// value: until the variable is 0. sign: or until the value of the sample has another sign. bound: beyond 0, until the
+// gain is reached, or the value has another sign.
+enum class RemovalGoal : int { value = 0, sign = 1, bound = 2 };
+
+// failed: the equations are singular, or there are too many break points.
+enum class RemovalEnd : int { reached = 0, crossed = 1, proved = 2, unproved = 3, failed = 4 };
+
+struct RemovalOutcome {
+  RemovalEnd end = RemovalEnd::failed;
+  double value = 0.0;  // linear − ridge b − slack of the sample
+  double way = 0.0;    // of the variable from its value to 0
+  double gain = 0.0;   // the increase of the objective without the terms of the sample
+  std::int64_t exchanges = 0;
+};
+
+struct RemovalWorkspace {
+  double* doubles;        // (5 + max_exchanges) (size + groups + 1)
+  std::int64_t* indices;  // size + groups + 1 + max_exchanges
+  std::int64_t max_exchanges;
+};
+
 // ---- online learning --------------------------------------------------------------------------------------------
 
 // A model that learns from a stream: arrays over slots, each of which holds a sample.
@@ -259,6 +305,9 @@ struct SolverLoops {
                            std::int64_t max_steps, GradientExtremes* extremes);
   // The problem of the bounds of a state, from its dual and gradient; the workspace has the extremes of the solution.
   FoldOutcome (*fold)(const FoldPath&, const FoldWorkspace&, DualState&, double tolerance, std::int64_t max_steps);
+  // `changes` and `slacks` of the variables of the table, unless null.
+  RemovalOutcome (*remove)(const RemovalTable&, const RemovalWorkspace&, const Removal&, RemovalGoal, double* changes,
+                           double* slacks);
   // Of the active variables; `extremes` has groups + 1 entries.
   void (*violations)(const DualState&, GradientExtremes* extremes, double* increasing, double* decreasing);
   void (*selectable)(const DualState&, GradientExtremes* extremes, bool* keep);

@@ -15,6 +15,7 @@ void test_parallel();
 void test_kernel_blocks();
 void test_pairwise();
 void test_free_variables();
+void test_selection();
 void test_linear_models();
 void test_passes();
 void test_online();

@@ -11,6 +11,7 @@ int main() {
   test_kernel_blocks();
   test_pairwise();
   test_free_variables();
+  test_selection();
   test_linear_models();
   test_passes();
   test_online();

@@ -16,6 +16,7 @@ from maxmargin import (
     SVC,
     SVR,
     LinearSVC,
+    LinearSVR,
     NuSVC,
     NuSVR,
     OneClassSVM,
@@ -175,6 +176,11 @@ def test_several_classes(model):
         SVR(epsilon=0.0),
         SVR(loss="squared_epsilon_insensitive"),
         SVR(kernel="linear", fit_intercept=False),
+        NuSVR(nu=0.4, C=2.0),
+        NuSVR(nu=0.9, C=50.0),
+        NuSVR(nu=1.0),
+        NuSVR(nu=0.05, C=1e-3),
+        NuSVR(nu=0.3, kernel="linear", fit_intercept=False),
         LSSVR(C=2.0),
         LSSVR(fit_intercept=False),
     ],
@@ -191,7 +197,7 @@ def test_regression(model):
     assert found.error == pytest.approx(np.mean((y - expected) ** 2), abs=1e-3)
 
 
-@pytest.mark.parametrize("model", [SVR(), LSSVR()], ids=str)
+@pytest.mark.parametrize("model", [SVR(), NuSVR(), LSSVR()], ids=str)
 def test_several_outputs(model):
     random = np.random.default_rng(5)
     X, Y = random.normal(size=(40, 3)), random.normal(size=(40, 2))
@@ -199,6 +205,15 @@ def test_several_outputs(model):
     model = copy.deepcopy(model).fit(X, Y, sample_weight=weights)
     found = leave_one_out(model)
     np.testing.assert_allclose(found.predictions, refit_without_each(model, X, Y, weights, "predict"), atol=2e-3)
+
+
+def test_nu_regression_with_weights_and_duplicates():
+    random = np.random.default_rng(8)
+    X = np.repeat(random.normal(size=(20, 2)), 2, axis=0)
+    y, weights = X[:, 0] + 0.3 * random.normal(size=40), random.uniform(0.3, 2.0, 40)
+    model = NuSVR(nu=0.4, C=3.0).fit(X, y, sample_weight=weights)
+    expected = refit_without_each(model, X, y, weights, "predict")
+    np.testing.assert_allclose(leave_one_out(model).predictions, expected, atol=2e-3)
 
 
 @pytest.mark.parametrize("nu", [0.05, 0.3, 0.8])
@@ -250,7 +265,14 @@ def test_attributes_are_computed_when_read_and_follow_the_fit():
     assert stored.loo_error_ == first
     model.fit(X, np.random.default_rng(0).permutation(y))
     assert model.loo_error_ != first
-    for one in (NuSVC(nu=0.3).fit(X, y), OneClassSVM().fit(X), SVR().fit(X, y), LSSVC().fit(X, y), LSSVR().fit(X, y)):
+    for one in (
+        NuSVC(nu=0.3).fit(X, y),
+        OneClassSVM().fit(X),
+        SVR().fit(X, y),
+        NuSVR().fit(X, y),
+        LSSVC().fit(X, y),
+        LSSVR().fit(X, y),
+    ):
         assert one.loo_error_ >= 0
 
 
@@ -278,8 +300,8 @@ def test_errors_say_what_to_do():
         leave_one_out(SVC())
     with pytest.raises(ValueError, match="cross_val_predict"):
         leave_one_out(LinearSVC().fit(X, y))
-    with pytest.raises(ValueError, match="not NuSVR"):
-        leave_one_out(NuSVR().fit(X, y))
+    with pytest.raises(ValueError, match="not LinearSVR"):
+        leave_one_out(LinearSVR().fit(X, y))
     with pytest.raises(ValueError, match="multi_class='ovo'"):
         leave_one_out(SVC(multi_class="crammer_singer").fit(X, y))
     with pytest.raises(ValueError, match="max_seconds"):

@@ -75,6 +75,49 @@ def solve_fold_problem(
     max_free: int,
     cancelled: _Ints,
 ) -> None: ...
+
+class RemovalTable:
+    def __init__(
+        self,
+        *,
+        columns: _Floats,
+        dual: _Floats,
+        slack: _Floats,
+        lower: _Floats,
+        upper: _Floats,
+        groups: int,
+        curvature: float,
+    ) -> None: ...
+
+class Removals:
+    def __init__(
+        self,
+        *,
+        place: _Longs,
+        twin: _Longs,
+        own_columns: _Floats,
+        response: _Floats,
+        dual: _Floats,
+        slack: _Floats,
+        linear: _Floats,
+        ridge: _Floats,
+        gain: _Floats,
+        margin: float,
+        missing: _Floats,
+    ) -> None: ...
+
+class RemovalResults:
+    def __init__(self, *, outcome: _Longs, numbers: _Floats, changes: _Floats, slacks: _Floats) -> None: ...
+
+def remove_samples(
+    table: RemovalTable,
+    samples: Removals,
+    results: RemovalResults,
+    goal: int,
+    max_exchanges: int,
+    max_seconds: float,
+    threads: int,
+) -> None: ...
 def function_of_sums(formula: Formula, sums: _Floats, out: _Floats, threads: int) -> None: ...
 
 # Blocks of kernel values

@@ -36,7 +36,7 @@ class SVR(LeftOutAttributes, Regressor, svr.SVR):  # noqa: D101
     pass
 
 
-class NuSVR(Regressor, nu_svr.NuSVR):  # noqa: D101
+class NuSVR(LeftOutAttributes, Regressor, nu_svr.NuSVR):  # noqa: D101
     pass
 
 

@@ -10,6 +10,7 @@ from maxmargin.problems import DualProblem
 from maxmargin.problems.gradient_extremes import interval_midpoint, offset_bounds
 from maxmargin.problems.losses import conjugate, residuals
 from maxmargin.problems.split_problem import SplitProblem
+from maxmargin.resources import blas_thread_limit
 from maxmargin.selection.free_equations import MAX_FREE, FreeInverse
 from maxmargin.selection.restricted_problems import KernelTable, Variations
 
@@ -22,6 +23,12 @@ MIN_VARIABLES, VARIABLES_PER_FREE = 500, 1.5
 #: Rounding errors of a dual variable, relative to the distance of its bounds.
 ROUNDING = 1e-12
 
+#: Solutions of the equations of the free variables, the second of which removes rounding errors of the first.
+NEWTON_STEPS = 2
+
+#: The violation of an exact solution, relative to the scale of the gradient.
+EXACT_TOLERANCE = 1e-9
+
 #: Rounds in which variables that violate optimality are added.
 MAX_ROUNDS = 12
 
@@ -32,7 +39,8 @@ class CommonPoint:
     Parameters
     ----------
     whole : DualProblem
-        With one variable for each sample.
+    count : int
+        Of samples. If there are twice as many variables, the second half has another one for each sample.
     dual : float array
         A solution within the tolerance of a fit; the sums of groups may differ from the totals.
     tolerance : float
@@ -43,6 +51,8 @@ class CommonPoint:
     ----------
     problem : DualProblem
         The problem without kinks and with finite bounds.
+    second : int array
+        The second variable of each sample, −1 for none; the first ones have the numbers of the samples.
     dual, gradient, offset : float arrays
     ends : float array of shape (2, groups)
         Of the interval of the offset of each group.
@@ -58,9 +68,14 @@ class CommonPoint:
         Of these variables.
     """
 
-    def __init__(self, whole: DualProblem, dual: Floats, tolerance: float, cache_bytes: int, threads: int) -> None:
+    def __init__(
+        self, whole: DualProblem, count: int, dual: Floats, tolerance: float, cache_bytes: int, threads: int
+    ) -> None:
         split = SplitProblem.of(whole)
-        self.whole, self.kinked, self.tolerance = whole, split.kinked, tolerance
+        self.whole, self.count, self.tolerance = whole, count, tolerance
+        self.second = np.full(count, -1, dtype=np.int64)
+        with_two = split.kinked if whole.size == count else np.arange(count)
+        self.second[with_two] = count + np.arange(len(with_two))
         self.cache_bytes, self.threads = cache_bytes, threads
         self.problem = bounded(split.problem, dual)
         self.dual = np.clip(split.dual(dual), self.problem.lower, self.problem.upper)
@@ -69,12 +84,14 @@ class CommonPoint:
         self.offset = interval_midpoint(*offset_bounds(self.problem, self.dual, self.gradient))
         self.variables = self._nearest()
         self._tabulate()
-        self.inverse: FreeInverse | None = None
-        self._polish()
+        self.inverse = self._invert()
+        if not self._solve_equations():
+            self._polish()
+            self.inverse = self._invert()
+            self._solve_equations()
         self.ends = self._interval(self.dual, self.gradient, np.empty(0, dtype=np.int64))
         if self.problem.groups and (self.ends[0] <= self.ends[1]).all():
             self.offset = interval_midpoint(*self.ends)
-        self.inverse = self._invert()
         slack = self.gradient + self.problem.ridge * self.dual - self.problem.expand_groups(self.offset)
         self.loss = conjugate(self.problem, slack)
         self.dual_value = self.problem.value(self.dual, self.gradient)
@@ -97,6 +114,24 @@ class CommonPoint:
         if np.sum((dual > problem.lower) & (dual < problem.upper)) > MAX_FREE:
             return None
         return FreeInverse(problem, dual, self.variables, self.table.square, self.threads)
+
+    def _solve_equations(self) -> bool:
+        """Solve the equations of the free variables; return whether all others then satisfy optimality."""
+        if self.inverse is None or not len(self.inverse.variables):
+            return False
+        problem, free = self.problem, self.inverse.variables
+        for _ in range(NEWTON_STEPS):
+            slack = problem.minus_groups(self.gradient, self.offset)[free]
+            rhs = np.concatenate([slack, problem.total - problem.group_sums(self.dual)])
+            with blas_thread_limit(self.threads):
+                step = self.inverse.inverse @ rhs
+            dual = self.dual[free] + step[: len(free)]
+            if not ((dual > problem.lower[free]) & (dual < problem.upper[free])).all():
+                return False
+            gradient = self.gradient - self.table.change(free, dual - self.dual[free])
+            self.dual[free], self.gradient = dual, gradient
+            self.offset = self.offset + step[len(free) :]
+        return not self.violators(self.dual, self.gradient, self.offset, EXACT_TOLERANCE).any()
 
     def add(self, others: np.ndarray) -> bool:
         """Add variables to the table; return whether there were any that it did not have."""
@@ -142,15 +177,19 @@ class CommonPoint:
 
     def variables_of(self, sample: int) -> Indices:
         """Return the variables of a sample: one, or two where there is a kink."""
-        second = int(np.searchsorted(self.kinked, sample))
-        two = second < len(self.kinked) and self.kinked[second] == sample
-        return np.array([sample, self.whole.size + second] if two else [sample], dtype=np.int64)
+        second = int(self.second[sample])
+        return np.array([sample, second] if second >= 0 else [sample], dtype=np.int64)
+
+    def used_variables(self, samples: Indices) -> Indices:
+        """Return the variable of each sample that is not 0; of those that have none, the first."""
+        second = self.second[samples]
+        uses_second = (second >= 0) & (self.dual[samples] == 0) & (self.dual[second] != 0)
+        return np.where(uses_second, second, samples)
 
     def combined_dual(self) -> Floats:
         """Return the dual vector with one variable for each sample."""
-        size = self.whole.size
-        dual = self.dual[:size].copy()
-        dual[self.kinked] += self.dual[size:]
+        dual, two = self.dual[: self.count].copy(), self.second >= 0
+        dual[two] += self.dual[self.second[two]]
         return dual
 
     def offset_at(self, dual: Floats, gradient: Floats, closed: Indices) -> Floats:
@@ -182,6 +221,7 @@ class CommonPoint:
         """Return the decision values of all samples at the common point."""
         size = self.whole.size
         product = (self.problem.linear - self.gradient - self.problem.ridge * self.dual)[:size]
+        product[self.count :] = 0.0
         expansion = formulation.expand(self.whole, product, self.offset)
         return np.asarray(expansion.coefficients + expansion.offset)
 

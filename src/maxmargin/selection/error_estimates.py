@@ -24,7 +24,7 @@ from maxmargin.resources import default_cache_bytes, thread_count
 from maxmargin.selection import least_squares
 from maxmargin.selection.common_point import CommonPoint
 from maxmargin.selection.leave_one_out import LeaveOneOut, LeftOutSearch, check_machine, leave_one_out
-from maxmargin.selection.left_out import LeftOut
+from maxmargin.selection.left_out_result import LeftOut
 
 #: Kernel values that are computed at a time.
 BLOCK_VALUES = 2**22
@@ -160,7 +160,7 @@ class _Estimated:
             return one
         tolerance = model._solver_options().stopping.violation / (float(np.abs(problem.linear).max()) or 1.0)
         cache_bytes = model._cache_budget() or default_cache_bytes()
-        point = CommonPoint(problem, trained.dual, tolerance, cache_bytes, threads)
+        point = CommonPoint(problem, len(trained.samples), trained.dual, tolerance, cache_bytes, threads)
         one.dual = point.combined_dual()
         one.values = point.values(formulation)
         one.left_out = _left_out_by_span(point, one)

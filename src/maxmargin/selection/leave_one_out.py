@@ -19,7 +19,7 @@ from maxmargin.models import OneVsOneVote
 from maxmargin.problems import DualProblem, Progress, Status
 from maxmargin.resources import default_cache_bytes, thread_count
 from maxmargin.selection import least_squares
-from maxmargin.selection.left_out import LeftOut
+from maxmargin.selection.left_out_result import LeftOut
 from maxmargin.selection.problem_without_each import leave_each_out
 from maxmargin.solvers import Callback
 from maxmargin.solvers.stopping import requests_stop
@@ -83,7 +83,7 @@ def leave_one_out(
 
     Parameters
     ----------
-    model : SVC, NuSVC, SVR, OneClassSVM, LSSVC or LSSVR
+    model : SVC, NuSVC, SVR, NuSVR, OneClassSVM, LSSVC or LSSVR
         Fitted on the data, which must not have been changed since.
     values : bool, default=False
         Whether decision values are needed, too. Of `SVC` and `OneClassSVM`, predictions alone take less time: they
@@ -130,7 +130,7 @@ def leave_one_out(
 
 
 #: The machines whose samples can be left out, by name.
-MACHINES = ("SVC", "NuSVC", "SVR", "OneClassSVM", "LSSVC", "LSSVR")
+MACHINES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "LSSVC", "LSSVR")
 
 
 def check_machine(model: Any, function: str) -> None:
@@ -273,7 +273,7 @@ def _function_values(search: LeftOutSearch, known: np.ndarray) -> tuple[Any, Flo
     values[~known] = np.nan
     targets = np.full_like(values, np.nan)
     for column, trained in enumerate(search.models):
-        targets[trained.samples, column] = trained.training_problem()[0].linear
+        targets[trained.samples, column] = trained.training_problem()[0].linear[: len(trained.samples)]
     losses = np.mean((targets - values) ** 2, axis=1)
     shaped = values if model._outputs_ is not None else values[:, 0]
     return shaped, shaped, losses

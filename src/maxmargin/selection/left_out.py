@@ -16,8 +16,7 @@ Tolerances decrease until every sign is proved. Where a value is within rounding
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,6 +26,8 @@ from maxmargin.precision import DOUBLE_EPSILON
 from maxmargin.problems.losses import residuals
 from maxmargin.selection.common_point import MAX_ROUNDS, CommonPoint, moved
 from maxmargin.selection.free_equations import FreeSteps
+from maxmargin.selection.left_out_paths import LeftOutPaths
+from maxmargin.selection.left_out_result import LeftOut, Report, chunks
 from maxmargin.selection.restricted_problems import ExtendedTable, SolvedVariations, Variations
 
 #: Tolerances on the violation, relative to the scale of the gradient, of the rounds in which signs are proved.
@@ -41,9 +42,6 @@ EXACT_BELOW = 1e-4
 #: The tolerance of pair steps between solutions of the equations.
 FINE = 1e-6
 
-#: Samples of one native call.
-CHUNK = 256
-
 #: The share of the gap above which a variable is added to the table.
 MIN_SHARE = 0.01
 
@@ -52,41 +50,6 @@ ROUNDING = 1e-11
 
 #: Rounding errors of the objective after a change, relative to the terms of its sum.
 CHANGE_ROUNDING = 64 * DOUBLE_EPSILON
-
-#: Called with the number of samples whose result is known; raises to stop.
-Report = Callable[[int], None]
-
-
-@dataclass
-class LeftOut:
-    """What is known of the samples of one problem, each by the model without it.
-
-    Attributes
-    ----------
-    values : float array
-        Decision values; NaN where only the sign is known.
-    signs : float array
-        +1 or −1; 0 where nothing is known.
-    proved : bool array
-        Whether the sign is proved up to rounding errors; otherwise it is that of a value within the tolerance.
-    solves : int
-        The number of problems that were solved, at any tolerance.
-    """
-
-    values: Floats
-    signs: Floats
-    proved: np.ndarray
-    solves: int = 0
-
-    @classmethod
-    def of(cls, size: int) -> LeftOut:
-        """Return the result of which nothing is known."""
-        return cls(np.full(size, np.nan), np.zeros(size), np.zeros(size, dtype=bool))
-
-    def set_value(self, sample: int, value: float) -> None:
-        """Set the value of a sample, and its sign."""
-        self.values[sample], self.signs[sample] = value, 1.0 if value >= 0 else -1.0
-
 
 #: Changes of variables, for each of some samples.
 Places = dict[int, tuple[Indices, Floats]]
@@ -107,32 +70,41 @@ class LeftOutSamples:
     def __init__(self, point: CommonPoint, formulation: Formulation, found: LeftOut, report: Report) -> None:
         self.point, self.formulation, self.found, self.report = point, formulation, found, report
         self.values = point.values(formulation)
+        self.paths = LeftOutPaths(point, formulation, found, self.values, report)
         # Where the problems of undecided samples were left, by sample: variables and their changes.
         self._with_zero: Places = {}
         self._without: Places = {}
 
     def unchanged(self, samples: Indices) -> Indices:
         """Set the values of the samples whose variables are 0: they need nothing. Return the others."""
-        used = np.abs(self.point.dual[: self.point.whole.size])
-        if len(self.point.kinked):
-            used[self.point.kinked] += np.abs(self.point.dual[self.point.whole.size :])
-        same = samples[used[samples] == 0]
-        for sample in same.tolist():
-            self.found.set_value(sample, self._value_without_unused(sample))
-        self.found.proved[same] = True
+        point, found = self.point, self.found
+        used = point.dual[point.used_variables(samples)] != 0
+        same = samples[~used]
+        found.values[same] = self.values[same]
+        for sample in same[self._bound_offsets(same)].tolist():
+            found.values[sample] = self._value_without_unused(sample)
+        found.signs[same], found.proved[same] = np.where(found.values[same] >= 0, 1.0, -1.0), True
         self.report(len(same))
-        others: Indices = samples[used[samples] != 0]
+        others: Indices = samples[used]
         return others
 
+    def _bound_offsets(self, samples: Indices) -> np.ndarray:
+        """Return which samples are at an end of the interval of an offset."""
+        point, at_end = self.point, np.zeros(len(samples), dtype=bool)
+        second = point.second[samples]
+        for own, there in ((samples, np.ones(len(samples), dtype=bool)), (second, second >= 0)):
+            group = point.problem.group[own]
+            for g in range(point.problem.groups):
+                at_end |= there & (group == g) & np.isin(point.gradient[own], point.ends[:, g])
+        return at_end
+
     def _value_without_unused(self, sample: int) -> float:
-        """Return the value of a sample whose variable is 0: that of the model, unless it bounds the offset.
+        """Return the value of a sample whose variables are 0, one of which bounds the offset.
 
         Where no other variable is free, all offsets of an interval are optimal without it.
         """
-        point, own = self.point, self.point.variables_of(sample)
-        if not point.problem.groups or not (point.gradient[own] == point.ends[:, point.problem.group[own]]).any():
-            return float(self.values[sample])
-        offset = point.offset_at(point.dual, point.gradient, own)
+        point = self.point
+        offset = point.offset_at(point.dual, point.gradient, point.variables_of(sample))
         return point.value_of(self.formulation, sample, point.gradient, offset)
 
     # Signs, of problems with at most one group, one variable a sample, and a loss that does not increase with y f.
@@ -144,10 +116,10 @@ class LeftOutSamples:
         wrong = label * self.values[samples] <= 0
         found.signs[samples[wrong]], found.proved[samples[wrong]] = -label[wrong], True
         self.report(int(wrong.sum()))
-        left = samples[~wrong]
+        left = self.paths.prove_signs(samples[~wrong])
         for tolerance, newton in zip(SIGN_TOLERANCES, NEWTON_STEPS, strict=True):
             late = np.zeros(point.problem.size, dtype=bool)
-            undecided = [self._prove(chunk, tolerance, newton, late) for chunk in _chunks(left)]
+            undecided = [self._prove(chunk, tolerance, newton, late) for chunk in chunks(left)]
             remaining = np.concatenate([np.empty(0, dtype=np.int64), *undecided])
             self.report(len(left) - len(remaining))
             left = remaining
@@ -233,10 +205,10 @@ class LeftOutSamples:
 
     def find_values(self, samples: Indices, totals: Floats) -> None:
         """Solve the problem without each of the samples to the tolerance; `totals` are the sums without each."""
-        left, point = samples, self.point
+        left, point = self.paths.find_values(samples, totals), self.point
         for attempt in range(MAX_ROUNDS):
             late = np.zeros(point.problem.size, dtype=bool)
-            undecided = [self._solve_to_tolerance(chunk, totals, late) for chunk in _chunks(left)]
+            undecided = [self._solve_to_tolerance(chunk, totals, late) for chunk in chunks(left)]
             remaining = np.concatenate([np.empty(0, dtype=np.int64), *undecided])
             last = attempt == MAX_ROUNDS - 1 or not point.add(late)
             self.report(len(left) if last else len(left) - len(remaining))
@@ -322,11 +294,6 @@ class LeftOutSamples:
         value = -np.sign(self.point.dual[sample]) or 1.0
         self.found.set_value(sample, value)
         self.found.proved[sample] = True
-
-
-def _chunks(samples: Indices) -> Iterator[Indices]:
-    for first in range(0, len(samples), CHUNK):
-        yield samples[first : first + CHUNK]
 
 
 def _keep(places: Places, samples: Indices, table: ExtendedTable, changes: Floats) -> None:

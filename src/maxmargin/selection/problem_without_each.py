@@ -10,7 +10,8 @@ from maxmargin.machines.calibration.fold import TOTAL_MARGIN
 from maxmargin.matrices.signed_matrix import SignedMatrix
 from maxmargin.problems import DualProblem
 from maxmargin.selection.common_point import CommonPoint
-from maxmargin.selection.left_out import LeftOut, LeftOutSamples, Report
+from maxmargin.selection.left_out import LeftOutSamples
+from maxmargin.selection.left_out_result import LeftOut, Report
 
 #: Totals that differ by sample need a solution of the whole problem each; above so many, all samples are solved for.
 MAX_POINTS = 4
@@ -35,7 +36,7 @@ def leave_each_out(
     Parameters
     ----------
     problem : DualProblem
-        With a variable for each sample.
+        With a variable for each sample, or two: those of the second half then belong to the same samples.
     dual : float array
         Its solution.
     formulation : Formulation
@@ -49,16 +50,17 @@ def leave_each_out(
     report : callable
         Called with the numbers of samples that are finished.
     """
-    totals = totals_without(problem)
+    count = len(found.signs)
+    totals = totals_without(problem, count)
     signs = not values and has_signs(problem)
     distinct, of_sample = np.unique(totals, axis=0, return_inverse=True)
     of_sample = of_sample.ravel()
     several = len(distinct) > MAX_POINTS
     for number, total in enumerate([problem.total] if several else distinct):
-        samples = np.arange(problem.size) if several else np.flatnonzero(of_sample == number)
+        samples = np.arange(count) if several else np.flatnonzero(of_sample == number)
         posed = problem if several else with_total(problem, total)
         scale = float(np.abs(problem.linear).max()) or 1.0
-        point = CommonPoint(posed, dual, tolerance / scale, cache_bytes, threads)
+        point = CommonPoint(posed, count, dual, tolerance / scale, cache_bytes, threads)
         one_by_one = LeftOutSamples(point, formulation, found, report)
         if not several:
             samples = one_by_one.unchanged(samples)
@@ -75,20 +77,21 @@ def has_signs(problem: DualProblem) -> bool:
     return one_sided and not signed and problem.groups <= 1 and not problem.kinked and problem.coercive
 
 
-def totals_without(problem: DualProblem) -> Floats:
+def totals_without(problem: DualProblem, count: int) -> Floats:
     """Return the sums of the groups without each sample: in proportion to the bounds of the others, as ν asks for.
 
     Where they would not be feasible, because a class is too small without the sample, they are the largest feasible.
     """
-    totals = np.tile(problem.total, (problem.size, 1))
+    totals = np.tile(problem.total, (count, 1))
     if not problem.total.any():
         return totals
     widths = problem.upper - problem.lower
-    fractions = 1.0 - widths / widths.sum()
+    fractions = 1.0 - widths.reshape(-1, count).sum(axis=0) / widths.sum()
     nonzero = np.flatnonzero(problem.total)
     available = np.where(problem.total > 0, problem.group_sums(problem.upper), problem.group_sums(problem.lower))
     own = np.where(problem.total > 0, problem.upper[:, None], problem.lower[:, None])
-    left = available - np.where(problem.group[:, None] == np.arange(problem.groups), own, 0.0)
+    own = np.where(problem.group[:, None] == np.arange(problem.groups), own, 0.0)
+    left = available - own.reshape(-1, count, problem.groups).sum(axis=0)
     possible = (1.0 - TOTAL_MARGIN) * (left[:, nonzero] / problem.total[nonzero]).min(axis=1)
     return np.asarray(totals * np.minimum(fractions, possible)[:, None])
 

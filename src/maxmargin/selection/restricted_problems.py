@@ -44,9 +44,9 @@ class KernelTable:
 
     def __init__(self, problem: DualProblem, variables: Indices, budget: int, threads: int) -> None:
         self.problem, self.variables, self.threads = problem, variables, threads
-        self.square = problem.matrix.block(variables, variables)
         fits = 8 * len(variables) * problem.size <= budget
         self._rows: Floats | None = self._computed(variables) if fits else None
+        self.square = self.values(variables, variables)
 
     def _computed(self, variables: Indices) -> Floats:
         values = np.empty((len(variables), self.problem.size))
@@ -55,6 +55,25 @@ class KernelTable:
             part = slice(first, first + ROWS_PER_REQUEST)
             values[part] = self.problem.matrix.rows(variables[part])
         return values
+
+    def values(self, rows: Indices, columns: Indices) -> Floats:
+        """Return the values of some of these variables with any others."""
+        if self._rows is None:
+            return self.problem.matrix.block(rows, columns)
+        return self._rows[np.searchsorted(self.variables, rows)[:, None], columns]
+
+    def change(self, variables: Indices, changes: Floats) -> Floats:
+        """Return how changes of some of these variables decrease the gradient of all variables."""
+        everything = np.arange(self.problem.size)
+        if self._rows is None:
+            product = self.problem.matrix.partial_product(everything, variables, changes)
+        else:
+            every = np.zeros(len(self.variables))
+            every[np.searchsorted(self.variables, variables)] = changes
+            with blas_thread_limit(self.threads):
+                product = every @ self._rows
+        product[variables] += self.problem.ridge[variables] * changes
+        return product
 
     def extended(self, others: Indices) -> ExtendedTable:
         """Return the table of these variables and, after them, others."""

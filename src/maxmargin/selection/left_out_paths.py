@@ -1,0 +1,125 @@
+"""Values and proved signs of left-out samples, from the paths along which they are removed.
+
+Let V(a) be the largest dual value of points at which the variable of sample i is a, less its linear term and ridge, and
+φ(a) the value of that function at x_i. V is concave with the derivative −φ (docs/mathematics.md):
+
+* φ is monotone, so a path can stop as soon as φ has another sign than the label.
+* V at any a beyond 0 is a lower bound of F(0) (`left_out`). Paths on which only the free variables move give one that
+  costs next to nothing, and prove most of the signs that do not change.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.formulations.formulation import Formulation
+from maxmargin.selection.common_point import MAX_ROUNDS, CommonPoint
+from maxmargin.selection.left_out_result import LeftOut, Report, chunks
+from maxmargin.selection.removal_paths import MARGIN, End, Ends, Goal, RemovalPaths, Removed, can_remove
+
+#: Rounding errors of sums in float64, relative to the objective values.
+ROUNDING = 1e-11
+
+
+class LeftOutPaths:
+    """The samples of a problem, left out along paths.
+
+    Parameters
+    ----------
+    point : CommonPoint
+    formulation : Formulation
+    found : LeftOut
+        Becomes the result.
+    values : float array
+        Of all samples at the common point.
+    report : callable
+    """
+
+    def __init__(
+        self, point: CommonPoint, formulation: Formulation, found: LeftOut, values: Floats, report: Report
+    ) -> None:
+        self.point, self.formulation, self.found, self.values, self.report = point, formulation, found, values, report
+
+    def prove_signs(self, samples: Indices) -> Indices:
+        """Prove the signs of samples whose sign at the common point is that of their label; return the others."""
+        if not can_remove(self.point):
+            return samples
+        left = self._prove_by_gain(samples)
+        return self._follow(left, Goal.SIGN, None)
+
+    def find_values(self, samples: Indices, totals: Floats) -> Indices:
+        """Find the values of samples, given the totals without each; return the others."""
+        point = self.point
+        if not can_remove(point):
+            return samples
+        both = np.zeros(point.count, dtype=bool)
+        second = point.second >= 0
+        both[second] = (point.dual[: point.count][second] != 0) & (point.dual[point.second[second]] != 0)
+        left = self._follow(samples[~both[samples]], Goal.VALUE, totals - point.problem.total)
+        return np.concatenate([samples[both[samples]], left])
+
+    def _prove_by_gain(self, samples: Indices) -> Indices:
+        """Prove the signs that do not change, from the free variables alone; return the other samples."""
+        point, found = self.point, self.found
+        linear, ridge, dual = (a[samples] for a in (point.problem.linear, point.problem.ridge, point.dual))
+        without = point.dual_value - linear * dual + 0.5 * ridge * dual * dual
+        size = abs(point.primal_value) + abs(point.dual_value)
+        gains = point.primal_value - point.loss[samples] - without + ROUNDING * size
+        removed = RemovalPaths(point, np.empty(0, dtype=np.int64)).remove(samples, Goal.BOUND, gains=gains)
+        proved = removed.end == End.PROVED
+        self._set_signs(samples[proved], self.values[samples[proved]])
+        found.solves += len(samples)
+        self.report(int(proved.sum()))
+        left: Indices = samples[~proved]
+        return left
+
+    def _follow(self, samples: Indices, goal: Goal, missing: Floats | None) -> Indices:
+        """Follow the paths of samples to a goal; return those that are not known then."""
+        point, left = self.point, samples
+        assert point.inverse is not None
+        for _ in range(MAX_ROUNDS):
+            paths = RemovalPaths(point, np.setdiff1d(point.variables, point.inverse.variables))
+            late = np.zeros(point.problem.size, dtype=bool)
+            undecided = []
+            for chunk in chunks(left):
+                variables = point.used_variables(chunk)
+                removed = paths.remove(variables, goal, missing=None if missing is None else missing[chunk])
+                ends = paths.ends(removed, variables)
+                ended = (removed.end == End.REACHED) | (removed.end == End.CROSSED)
+                late |= ends.late[ended].any(axis=0)
+                ended &= ~ends.late.any(axis=1)
+                use = self._use_values if goal is Goal.VALUE else self._use_signs
+                undecided.append(chunk[~use(chunk, removed, ends, ended)])
+                self.found.solves += len(chunk)
+            remaining = np.concatenate([np.empty(0, dtype=np.int64), *undecided])
+            self.report(len(left) - len(remaining))
+            left = remaining
+            if not len(left) or not point.add(late):
+                break
+        return left
+
+    def _use_signs(self, samples: Indices, removed: Removed, ends: Ends, ended: np.ndarray) -> np.ndarray:
+        """Set the signs of samples whose paths have ended; return which are known.
+
+        Where the offset is not unique, that of the path is at the end of its interval at which the value is most like
+        the label.
+        """
+        other = np.sign(removed.values) != np.sign(self.values[samples])
+        known = ended & (np.abs(removed.values) >= 0.5 * MARGIN * self.point.scale) & (ends.unique | other)
+        self._set_signs(samples[known], removed.values[known])
+        return np.asarray(known)
+
+    def _use_values(self, samples: Indices, removed: Removed, ends: Ends, ended: np.ndarray) -> np.ndarray:
+        """Set the values of samples whose paths have ended; return which are known."""
+        point = self.point
+        for row in np.flatnonzero(ended).tolist():
+            sample, dual, gradient = int(samples[row]), ends.duals[row], ends.gradients[row]
+            offset = removed.offsets[row]
+            if not ends.unique[row]:
+                offset = point.offset_at(dual, gradient, point.variables_of(sample))
+            self.found.set_value(sample, point.value_of(self.formulation, sample, gradient, offset))
+        return ended
+
+    def _set_signs(self, samples: Indices, values: Floats) -> None:
+        self.found.signs[samples], self.found.proved[samples] = np.sign(values), True

@@ -1,0 +1,159 @@
+"""The paths along which samples are removed: the native loop takes the path of the reference in plain Python."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from tests.reference import removal_path
+
+from maxmargin import _native
+from maxmargin.formulations import c_classification, epsilon_regression, nu_classification
+from maxmargin.kernels import Gaussian, Points
+from maxmargin.matrices import KernelMatrix
+from maxmargin.problems import DualProblem
+from maxmargin.selection.common_point import CommonPoint
+from maxmargin.selection.left_out_paths import ROUNDING
+from maxmargin.selection.problem_without_each import totals_without
+from maxmargin.selection.removal_paths import End, Goal, RemovalPaths, can_remove
+from maxmargin.solvers import PairwiseSolver
+from maxmargin.solvers.stopping import StoppingRule
+
+
+def common_point(name, seed):
+    """The exact solution of a small problem, with a free variable in every group."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(40, 2))
+    y = np.where(X[:, 0] + 0.8 * random.normal(size=40) > 0, 1.0, -1.0)
+    matrix = KernelMatrix(Gaussian(1.0), Points.wrap(X))
+    costs = random.uniform(0.5, 3.0, 40)
+    problem = {
+        "hinge": lambda: c_classification.pose(matrix, y, costs),
+        "squared hinge": lambda: with_ridge(c_classification.pose(matrix, y, 10 * costs), costs),
+        "regression": lambda: epsilon_regression.pose(matrix, X[:, 0] + 0.1 * y, costs, 0.1),
+        "nu": lambda: nu_classification.pose(matrix, y, costs, 0.4),
+    }[name]()
+    dual = PairwiseSolver(stopping=StoppingRule(violation=1e-10)).solve(problem).dual
+    return CommonPoint(problem, 40, dual, 1e-6, 2**24, 1)
+
+
+def with_ridge(problem, costs):
+    return DualProblem(problem.matrix, problem.linear, problem.lower, problem.upper, 1.0 / costs)
+
+
+def dense(point):
+    everything = np.arange(point.problem.size)
+    problem = point.problem
+    return SimpleNamespace(
+        matrix=problem.matrix.block(everything, everything),
+        **{name: getattr(problem, name) for name in ("linear", "ridge", "lower", "upper", "group")},
+    )
+
+
+@pytest.mark.parametrize("name", ["hinge", "squared hinge", "regression", "nu"])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("part", [1.0, 0.5])
+def test_native_paths_are_those_of_the_reference(name, seed, part):
+    point = common_point(name, seed)
+    assert can_remove(point)
+    problem, free = dense(point), point.inverse.variables
+    others = np.setdiff1d(np.arange(point.problem.size), free)
+    others = np.random.default_rng(seed).permutation(others)[: int(part * len(others))]
+    paths = RemovalPaths(point, np.sort(others))
+    samples = np.flatnonzero(point.dual[point.used_variables(np.arange(40))])
+    variables = point.used_variables(samples)
+    missing = (totals_without(point.problem, 40) - point.problem.total)[samples] if name == "nu" else None
+    gains = np.full(len(samples), 0.05)
+    seen = set()
+    for goal in Goal:
+        removed = paths.remove(variables, goal, missing=missing, gains=gains)
+        for row, (sample, variable) in enumerate(zip(samples.tolist(), variables.tolist(), strict=True)):
+            table = np.setdiff1d(paths.variables, np.setdiff1d(point.variables_of(sample), [variable]))
+            expected = removal_path.follow(
+                problem,
+                point.dual,
+                paths.slack,
+                table,
+                variable,
+                goal.name.lower(),
+                missing=None if missing is None else missing[row],
+                needed=gains[row],
+                margin=1e-9 * point.scale,
+            )
+            end = End(removed.end[row])
+            seen.add(end)
+            assert end.name.lower() == expected.end
+            if end is End.FAILED:  # no other free variable
+                continue
+            assert removed.values[row] == pytest.approx(expected.value, abs=1e-8)
+            assert removed.duals[row] == pytest.approx(expected.dual[variable], rel=1e-6, abs=1e-8)
+            np.testing.assert_allclose(removed.offsets[row], point.offset + expected.offsets, atol=1e-8)
+            assert removed.exchanges[row] == expected.exchanges
+            if goal is Goal.BOUND:
+                continue
+            inside = paths.variables != variable
+            at = paths.variables[inside]
+            np.testing.assert_allclose(removed.changes[row, inside], (expected.dual - point.dual)[at], atol=1e-5)
+            np.testing.assert_allclose(removed.slacks[row, inside], expected.slack[at], atol=1e-7)
+    assert len(seen) > 1
+
+
+def test_ends_are_optimal_and_violations_are_found():
+    point = common_point("hinge", 0)
+    free = point.inverse.variables
+    samples = np.flatnonzero(point.dual)
+    whole = RemovalPaths(point, np.setdiff1d(np.arange(40), free))
+    ends = whole.ends(whole.remove(samples, Goal.VALUE), samples)
+    assert not ends.late.any()
+    assert (ends.duals[np.arange(len(samples)), samples] == 0).all()
+    np.testing.assert_allclose(ends.duals.sum(axis=1), 0.0, atol=1e-10)
+    for dual, gradient in zip(ends.duals, ends.gradients, strict=True):
+        np.testing.assert_allclose(gradient, point.problem.gradient(dual), atol=1e-10)
+    part = RemovalPaths(point, np.empty(0, dtype=np.int64))
+    removed = part.remove(samples, Goal.VALUE)
+    late = part.ends(removed, samples).late
+    assert late[removed.end == End.REACHED].any()
+
+
+def test_gains_are_lower_bounds():
+    point = common_point("hinge", 1)
+    samples = np.flatnonzero(point.dual)
+    unlimited = np.full(len(samples), np.inf)
+    part = RemovalPaths(point, np.empty(0, dtype=np.int64)).remove(samples, Goal.BOUND, gains=unlimited)
+    others = np.setdiff1d(np.arange(40), point.inverse.variables)
+    whole = RemovalPaths(point, others).remove(samples, Goal.BOUND, gains=unlimited)
+    both = (part.end == End.UNPROVED) & (whole.end == End.UNPROVED)
+    assert both.any()
+    assert (part.gains[both] <= whole.gains[both] + ROUNDING).all()
+    assert (part.gains[both] < whole.gains[both] - 1e-6).any()
+
+
+def test_without_another_free_variable_there_is_no_path():
+    table = np.linalg.inv([[1.0, 1.0], [1.0, 0.0]]) * [[-1.0, -1.0], [1.0, 1.0]]  # of one free variable and its group
+    outcome, numbers, empty = np.full((1, 2), -1), np.zeros((1, 4)), np.empty((0, 1))
+    one, zero = np.ones(1), np.zeros(1)
+    arguments = {"response": zero, "dual": 0.5 * one, "slack": zero, "linear": one, "ridge": zero, "gain": zero}
+    _native.remove_samples(
+        _native.RemovalTable(columns=table, dual=0.5 * one, slack=zero, lower=zero, upper=one, groups=1, curvature=1.0),
+        _native.Removals(
+            place=np.zeros(1, np.int64), twin=np.array([-1]), own_columns=empty, margin=0.0, missing=empty, **arguments
+        ),
+        _native.RemovalResults(outcome=outcome, numbers=numbers, changes=empty, slacks=empty),
+        int(Goal.VALUE),
+        20,
+        np.inf,
+        1,
+    )
+    assert End(outcome[0, 0]) is End.FAILED
+
+
+def test_arguments_are_checked():
+    with pytest.raises(ValueError, match="a column for every variable"):
+        _native.RemovalTable(
+            columns=np.zeros((2, 2)),
+            dual=np.zeros(2),
+            slack=np.zeros(2),
+            lower=np.zeros(2),
+            upper=np.ones(2),
+            groups=1,
+            curvature=1.0,
+        )
