@@ -45,8 +45,8 @@ numpydoc_show_class_members = False  # the templates list them
 numpydoc_xref_param_type = False
 
 sphinx_gallery_conf = {
-    "examples_dirs": ["../examples/gallery"],
-    "gallery_dirs": ["generated/gallery"],
+    "examples_dirs": ["../examples/gallery", "../examples/teaching"],
+    "gallery_dirs": ["generated/gallery", "generated/teaching"],
     "filename_pattern": "",  # all scripts are executed
     "subsection_order": ExplicitOrder(
         [
@@ -65,6 +65,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "capture_repr": ("_repr_html_",),
+    "image_scrapers": ("_extensions.slide_figures.scrape",),
     "image_srcset": ["2x"],
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("maxmargin",),

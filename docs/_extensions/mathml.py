@@ -1,7 +1,6 @@
 """Formulas as MathML, which browsers draw themselves: no script, no fonts, no network, no LaTeX."""
 
 from docutils import nodes
-from docutils.utils.math import wrap_math_code
 from docutils.utils.math.latex2mathml import tex2mathml
 
 
@@ -14,7 +13,7 @@ def visit_inline(self, node):
 def visit_block(self, node):
     """Write a formula of its own, or several aligned ones."""
     self.body.append(self.starttag(node, "div", CLASS="math-block"))
-    self.body.append(tex2mathml(wrap_math_code(node.astext(), as_block=True), as_block=True))
+    self.body.append(tex2mathml(node.astext(), as_block=True))
     self.body.append("</div>\n")
     raise nodes.SkipNode
 
