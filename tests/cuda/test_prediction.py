@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from maxmargin.cuda import kernel_values, prediction
+from maxmargin.cuda import block_values, kernel_values, prediction
 from maxmargin.cuda.device import is_available
 from maxmargin.kernels import ChiSquared, FunctionKernel, Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
 from maxmargin.models import ComputedKernelBlocks, KernelExpansions, OneVsOneVote
@@ -92,7 +92,7 @@ def test_votes_and_scores(device, classes, monkeypatch):
 def test_blocks_of_samples_and_support_vectors(device, monkeypatch):
     """Parts of the samples and of the support vectors, where the memory is small; a class of one support vector."""
     monkeypatch.setattr(prediction, "MIN_SINGLE_VALUES", 0)
-    monkeypatch.setattr(prediction, "free_memory", lambda: int(40 * 8 * 12 / prediction.TABLE_FRACTION))
+    monkeypatch.setattr(block_values, "free_memory", lambda: int(40 * 8 * 12 / block_values.TABLE_FRACTION))
     kernel, (X, support) = Gaussian(0.1), data(S=93)
     random = np.random.default_rng(0)
     model = OneVsOneVote(random.normal(size=(2, 93)), random.normal(size=3), np.array([60, 1, 32]))

@@ -119,14 +119,17 @@ def test_extreme_features():
 
 
 def test_data_on_the_device(monkeypatch):
-    from scipy import sparse
-
     X = np.arange(12.0).reshape(4, 3)
     np.testing.assert_array_equal(samples.data_on_device(Points(X), 0), X)
     np.testing.assert_array_equal(samples.data_on_device(Points(sparse.csr_matrix(X)), 0), X)
+
+
+def test_what_fits(monkeypatch):
+    points, others = (Points(sparse.csr_matrix((1000, 1000))) for _ in range(2))
+    assert samples.fits_on_device(points, 0)
     monkeypatch.setattr(Memory, "free", 10**6)
-    with pytest.raises(DeviceError, match="more than 20% of its"):
-        samples.data_on_device(Points(sparse.csr_matrix((1000, 1000))), 0)
+    assert samples.fits_on_device(points.take([0]), 0)  # all views have the same answer: the data may be there by now
+    assert not samples.fits_on_device(others.take([0]), 0)  # of all data
 
 
 @pytest.mark.parametrize("form", [np.float64, np.float32, "sparse"])

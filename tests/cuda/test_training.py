@@ -1,9 +1,11 @@
-"""Training with `device="cuda"`, on a twin of the GPU in NumPy and on the card: composed kernels."""
+"""Training with `device="cuda"`, on a twin of the GPU in NumPy and on the card: composed kernels, data on the host."""
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from maxmargin import SVC, SVR, OneClassSVM
+from maxmargin.cuda import block_values
 from maxmargin.cuda.device import DeviceError, is_available
 from maxmargin.kernels import FunctionKernel, Gaussian, Laplacian, Linear, Points, Polynomial
 from maxmargin.matrices import KernelMatrix
@@ -19,12 +21,14 @@ KERNELS = {
 
 @pytest.fixture(params=["twin", pytest.param("card", marks=pytest.mark.gpu)], autouse=True)
 def device(request, monkeypatch):
-    """Train on the twin or the card; return which."""
+    """Return the module of arrays on the device: the twin, on which training runs as well, or the card."""
     if request.param == "twin":
-        cuda_twin.install_backend(monkeypatch)
-    elif not is_available():
+        return cuda_twin.install_backend(monkeypatch)
+    if not is_available():
         pytest.skip("needs an NVIDIA GPU and CuPy")
-    return request.param
+    import cupy
+
+    return cupy
 
 
 def samples(n=200, seed=0):
@@ -93,6 +97,68 @@ def test_products_of_a_certificate(name):
     assert (np.abs(on_gpu.matvec(vector) - on_cpu.matvec(vector)) <= 2 * error).all()
     part, rows = vector[50:150], np.arange(50, 150)
     np.testing.assert_allclose(on_gpu.take(rows).matvec(part), on_cpu.take(rows).matvec(part), atol=1e-11)
+
+
+@pytest.fixture
+def little_memory(monkeypatch):
+    """Data stay in host memory; blocks have up to 64 rows of 6 features."""
+    monkeypatch.setattr("maxmargin.cuda.samples.MAX_TABLE_FRACTION", 0.0)
+    monkeypatch.setattr(block_values, "free_memory", lambda: int(64 * 8 * 6 / block_values.TABLE_FRACTION))
+    monkeypatch.setattr(block_values, "MIN_TABLE_ROWS", 16)
+
+
+def forms(X):
+    sparse_X = np.where(np.abs(X) > 0.7, X, 0.0)
+    return {"dense": X, "float32": X.astype(np.float32), "sparse": sparse.csr_matrix(sparse_X)}
+
+
+@pytest.mark.parametrize("form", ["dense", "float32", "sparse"])
+@pytest.mark.parametrize("name", KERNELS)
+def test_data_in_host_memory(little_memory, name, form):
+    X, y = samples()
+    X, labels = forms(X)[form], (y > 0).astype(int)
+    on_cpu, on_gpu = SVC(kernel=KERNELS[name]).fit(X, labels), SVC(kernel=KERNELS[name], device="cuda").fit(X, labels)
+    assert_same_optimum(on_gpu, on_cpu)
+    np.testing.assert_allclose(on_gpu.decision_function(X), on_cpu.decision_function(X), atol=0.02)
+
+
+@pytest.mark.parametrize("model", [SVR(C=2.0), OneClassSVM(nu=0.2), SVC(C=1e4), SVC(C=1e-6)], ids=repr)
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_other_machines_on_data_in_host_memory(little_memory, model, form):
+    X, y = samples()
+    X = forms(X)[form]
+    target = (y > 0).astype(int) if isinstance(model, SVC) else y
+    on_cpu = type(model)(**model.get_params()).fit(X, target)
+    assert_same_optimum(type(model)(**model.get_params() | {"device": "cuda"}).fit(X, target), on_cpu)
+
+
+@pytest.mark.parametrize("form", ["dense", "float32", "sparse"])
+@pytest.mark.parametrize("name", KERNELS)
+def test_values_of_blocks(little_memory, name, form, device):
+    X, _ = samples()
+    points, kernel = Points(forms(X)[form]), KERNELS[name]
+    found = block_values.values_of_points(kernel, points, 0)
+    assert isinstance(found, block_values.BlockValues)
+    random = np.random.default_rng(0)
+    rows, columns, weights = random.permutation(200)[:130], random.permutation(200)[:90], random.normal(size=90)
+    exact = kernel.evaluate(points.take(rows), points.take(columns))
+    at, to, factors = (device.asarray(array) for array in (rows.astype(np.int32), columns.astype(np.int32), weights))
+    size = np.abs(exact).max()
+    assert found.square(at, to).dtype == np.float32
+    np.testing.assert_allclose(found.square(at, to).get(), exact, atol=1e-5 * size)
+    np.testing.assert_allclose(found.precise_square(at, to).get(), exact, atol=1e-12 * size)
+    products = found.product_parts(at, to, factors).sum(axis=0).get(), found.precise_product(at, to, factors).get()
+    for product, accuracy in zip(products, (1e-5, 1e-12), strict=True):
+        np.testing.assert_allclose(product, exact @ weights, atol=accuracy * size * np.abs(weights).sum())
+    everything = found.precise_product(None, to, factors).get()
+    np.testing.assert_allclose(everything, kernel.evaluate(points, points.take(columns)) @ weights, atol=1e-10 * size)
+
+
+def test_too_many_features_for_a_block(little_memory):
+    X, y = samples()
+    wide = sparse.hstack([sparse.csr_matrix(X), sparse.csr_matrix((200, 1000))], format="csr")
+    with pytest.raises(DeviceError, match="a block of rows with 1,006 features does not fit"):
+        SVC(device="cuda").fit(wide, y > 0)
 
 
 def test_kernels_of_a_user():

@@ -11,12 +11,12 @@ import numpy as np
 from maxmargin.backends import array_operations, cuda_backend, device_state, device_subproblem
 from maxmargin.backends.array_operations import ArrayOperations
 from maxmargin.backends.numpy_backend import NumpySubproblem, PreciseNumpySubproblem
-from maxmargin.cuda import device, kernel_values, landmarks, prediction, products, samples, transfer
+from maxmargin.cuda import block_values, device, kernel_values, landmarks, prediction, products, samples, transfer
 from maxmargin.kernels.formula import OuterFunction, Term
 from maxmargin.machines.validation import device_arrays
 
 #: The modules that ask for CuPy.
-MODULES = [device, device_arrays, kernel_values, landmarks, prediction, products, samples, transfer]
+MODULES = [block_values, device, device_arrays, kernel_values, landmarks, prediction, products, samples, transfer]
 
 
 class DeviceArray(np.ndarray):

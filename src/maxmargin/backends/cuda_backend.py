@@ -14,10 +14,10 @@ from maxmargin.backends.device_state import DeviceMatrix, DeviceState
 from maxmargin.backends.device_subproblem import DeviceSubproblem
 from maxmargin.backends.interface import BlockTuning, BoundStart, StopReason
 from maxmargin.backends.selection import place_at_bounds
+from maxmargin.cuda.block_values import values_of_points
 from maxmargin.cuda.device import DeviceError, cupy, open_device
-from maxmargin.cuda.kernel_values import KernelValues, is_supported, kernel_values
+from maxmargin.cuda.kernel_values import KernelValues, is_supported
 from maxmargin.cuda.pair_steps import DeviceBox, max_variables, pair_steps, step_report
-from maxmargin.cuda.samples import DeviceSamples
 from maxmargin.cuda.streams import own_stream
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
 from maxmargin.matrices.repeated_matrix import RepeatedMatrix
@@ -141,8 +141,7 @@ def device_matrix(matrix: Any, device: int) -> DeviceMatrix:
                 "device='cpu'"
             )
         index, points = matrix.points.index if sample is None else matrix.points.index[sample], matrix.points
-        values = kernel_values(matrix.kernel, lambda formula: DeviceSamples.of(formula, points, device))
-        return CudaKernelValues(values, index)
+        return CudaKernelValues(values_of_points(matrix.kernel, points, device), index)
     if isinstance(matrix, ScaledMatrix):
         raise DeviceError(
             "targets, costs, weights and kernel values beyond 1e20 or below 1e-20 are for the CPU; scale them, or use "

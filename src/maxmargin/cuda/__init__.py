@@ -10,6 +10,10 @@
     Fused products with a kernel matrix, and blocks of it.
 `kernel_values`
     The same for sums, products and multiples of kernels.
+`block_values`
+    The same of samples that stay in host memory.
+`landmarks`
+    Landmark features.
 `prediction`
     Decision values of samples in host memory or on the GPU.
 `transfer`

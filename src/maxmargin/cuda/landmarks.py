@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.cuda.block_values import Tile
 from maxmargin.cuda.device import cupy, open_device
-from maxmargin.cuda.kernel_values import kernel_values
 from maxmargin.cuda.samples import DeviceSamples, dense_rows, free_memory
 from maxmargin.kernels.kernel import Kernel
 from maxmargin.kernels.points import Points
@@ -45,10 +43,7 @@ class DeviceLandmarks:
         """Write the features of samples; kernel values below `least` count as 0."""
         xp = cupy()
         with xp.cuda.Device(self.number):
-            table = xp.concatenate([dense_rows(samples), self.landmarks])
-            values = kernel_values(self.kernel, partial(DeviceSamples.of_table, table))
-            rows = xp.arange(len(samples), dtype=np.int32)
-            columns = xp.arange(len(samples), len(table), dtype=np.int32)
-            block = values.precise_square(rows, columns)
+            tile = Tile.of(self.kernel, dense_rows(samples), self.landmarks, DeviceSamples.of_table)
+            block = tile.values.precise_square(tile.rows, tile.columns)
             block[block < least] = 0.0
             out[:] = (block.astype(self.factor.dtype) @ self.factor).get()

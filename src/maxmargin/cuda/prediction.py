@@ -13,17 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.cuda.block_values import SamplesOf, Tile, precise_values_of_points, prepared, table_rows
 from maxmargin.cuda.device import cupy, open_device
-from maxmargin.cuda.kernel_values import KernelValues, kernel_values, product_by_blocks
-from maxmargin.cuda.samples import DeviceSamples, dense_rows, free_memory, is_extreme, scaled_table
+from maxmargin.cuda.kernel_values import KernelValues, product_by_blocks
+from maxmargin.cuda.samples import DeviceSamples, dense_rows
 from maxmargin.deadline import check_deadline
-from maxmargin.kernels.formula import KernelFormula
 from maxmargin.kernels.kernel import Kernel
 from maxmargin.kernels.points import Points
 
@@ -40,9 +39,6 @@ MIN_SINGLE_VALUES = 2**28
 #: Each of up to so many functions is a fused product if samples have at most `MAX_FUSED_WIDTH` features: computing a
 #: value four times takes less time than storing it.
 MAX_FUSED_FUNCTIONS, MAX_FUSED_WIDTH = 4, 128
-
-#: The fraction of the free memory for a block of samples and support vectors; their halves take several times as much.
-TABLE_FRACTION = 0.05
 
 #: Kernel values between two checks of limits and Ctrl-C.
 VALUES_PER_BLOCK = 2**36
@@ -91,7 +87,7 @@ def host_product(device: str, kernel: Kernel, rows: Points, columns: Points, wei
     """
     xp, number = cupy(), open_device(device)
     with xp.cuda.Device(number):
-        values = kernel_values(kernel, lambda formula: DeviceSamples.on_device(formula, rows, number))
+        values = precise_values_of_points(kernel, rows, number)
         at, to = (xp.asarray(points.index.astype(np.int32)) for points in (rows, columns))
         out: Floats = values.precise_product(at, to, xp.asarray(weights)).get()
     return out
@@ -103,20 +99,14 @@ def rows_on_device(samples: Any, rows: slice) -> Any:
 
 
 def _row_blocks(samples: Any, support: Points) -> Iterator[slice]:
-    rows = min(_table_rows(support) - _part_rows(support), VALUES_PER_BLOCK // max(1, len(support)))
+    rows = min(table_rows(support.data.shape[1]) - _part_rows(support), VALUES_PER_BLOCK // max(1, len(support)))
     for start in range(0, len(samples), max(1, rows)):
         yield slice(start, start + max(1, rows))
 
 
-def _table_rows(support: Points) -> int:
-    """Return the rows of a block of samples and support vectors."""
-    width = int(support.data.shape[1])
-    return max(2, int(TABLE_FRACTION * free_memory()) // (8 * max(1, width)))
-
-
 def _part_rows(support: Points) -> int:
     """Return the support vectors of a block."""
-    return min(len(support), _table_rows(support) // 2)
+    return min(len(support), table_rows(support.data.shape[1]) // 2)
 
 
 @dataclass(frozen=True)
@@ -134,7 +124,7 @@ class _Block:
         xp, every = cupy(), cupy().arange(len(self.samples), dtype=np.int32)
         if len(self.samples) * len(self.support) < MIN_SINGLE_VALUES:
             return self._precise_sums(every) + self.offsets
-        sums = self._sums(every, self._single_product, _prepared)
+        sums = self._sums(every, self._single_product, prepared)
         audited = every[:: -(-len(every) // AUDITED_ROWS)]
         exact = self._precise_sums(audited)
         error = SAFETY_FACTOR * xp.abs(sums[audited] - exact).max(axis=0)
@@ -147,30 +137,22 @@ class _Block:
     def _precise_sums(self, rows: Any) -> Any:
         return self._sums(rows, _precise_product, DeviceSamples.of_table)
 
-    def _sums(
-        self,
-        rows: Any,
-        product: Callable[[KernelValues, Any, Any, Any], Any],
-        samples_of: Callable[[Any, KernelFormula], DeviceSamples],
-    ) -> Any:
+    def _sums(self, rows: Any, product: Callable[[KernelValues, Any, Any, Any], Any], samples_of: SamplesOf) -> Any:
         """Return the sums of every function for some rows, over one part of the support vectors after the other."""
-        xp = cupy()
-        out = xp.zeros((len(rows), len(self.offsets)))
+        out = cupy().zeros((len(rows), len(self.offsets)))
         if not len(rows):
             return out
         samples, step = self.samples[rows], max(1, _part_rows(self.support))
-        at = xp.arange(len(rows), dtype=np.int32)
         for start in range(0, len(self.support), step):
             part = dense_rows(self.support.take(slice(start, start + step)))
-            table = xp.concatenate([samples, part])
-            values = kernel_values(self.kernel, partial(samples_of, table))
+            tile = Tile.of(self.kernel, samples, part, samples_of)
             for segment in self.segments:
                 first = max(segment.support.start, start)
                 last = min(segment.support.stop, start + len(part))
                 if first < last:
-                    columns = xp.arange(len(rows) + first - start, len(rows) + last - start, dtype=np.int32)
+                    columns = tile.columns[first - start : last - start]
                     weights = segment.weights[first - segment.support.start : last - segment.support.start]
-                    out[:, segment.functions] += product(values, at, columns, weights)
+                    out[:, segment.functions] += product(tile.values, tile.rows, columns, weights)
         return out
 
     def _single_product(self, values: KernelValues, rows: Any, columns: Any, weights: Any) -> Any:
@@ -180,11 +162,6 @@ class _Block:
             each = [xp.ascontiguousarray(weights[:, c]) for c in range(weights.shape[1])]
             return xp.stack([values.product_parts(rows, columns, one).sum(axis=0) for one in each], axis=1)
         return product_by_blocks(values.square, rows, columns, weights.astype(np.float32))
-
-
-def _prepared(table: Any, formula: KernelFormula) -> DeviceSamples:
-    data = scaled_table(formula, table)
-    return DeviceSamples.unprepared(formula, data) if is_extreme(data) else DeviceSamples.prepare(formula, data)
 
 
 def _precise_product(values: KernelValues, rows: Any, columns: Any, weights: Any) -> Any:

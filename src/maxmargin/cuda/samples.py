@@ -23,7 +23,6 @@ from maxmargin.cuda.device import DeviceError, cupy
 from maxmargin.cuda.transfer import to_device
 from maxmargin.kernels.formula import KernelFormula, OuterFunction, Term
 from maxmargin.kernels.points import Points, rows_of
-from maxmargin.resources import format_bytes
 
 #: The largest fraction of the free GPU memory for samples as a table; their halves and temporary arrays take several
 #: times as much.
@@ -126,12 +125,9 @@ class DeviceSamples:
 def data_on_device(points: Points, device: int) -> Any:
     """Return the data behind points on a GPU as a dense table, once for all views of them."""
     data = points.data
-
-    def copy() -> Any:
-        _check_memory(data)
-        return to_device(data) if isinstance(data, np.ndarray) else _dense(data)
-
-    return _prepared_once(points, ("cuda", device), copy)
+    return _prepared_once(
+        points, ("cuda", device), lambda: to_device(data) if isinstance(data, np.ndarray) else _dense(data)
+    )
 
 
 def scaled_on_device(formula: KernelFormula, points: Points, device: int) -> Any:
@@ -168,6 +164,18 @@ def dense_rows(points: Points) -> Any:
     return to_device(rows) if isinstance(rows, np.ndarray) else _dense(rows)
 
 
+def fits_on_device(points: Points, device: int) -> bool:
+    """Whether the data behind points fit into the memory of the GPU as a dense table, decided once for all views."""
+    key = ("fits", device)
+    with _PREPARING:
+        if key not in points.memo:
+            data = points.data
+            table = data.shape[0] * data.shape[1] * data.dtype.itemsize
+            points.memo[key] = table <= MAX_TABLE_FRACTION * free_memory()
+    fits: bool = points.memo[key]
+    return fits
+
+
 def free_memory() -> int:
     """Return the free memory of the current GPU in bytes."""
     xp = cupy()
@@ -178,17 +186,6 @@ def is_extreme(data: Any) -> bool:
     """Whether the scales of features overflow."""
     largest = float(cupy().abs(data).max())
     return largest > LARGEST_MAGNITUDE or 0.0 < largest < 1.0 / LARGEST_MAGNITUDE
-
-
-def _check_memory(data: Any) -> None:
-    """Raise DeviceError if samples do not fit into the memory of the current GPU."""
-    needed, free = data.shape[0] * data.shape[1] * data.dtype.itemsize, free_memory()
-    if needed > MAX_TABLE_FRACTION * free:
-        raise DeviceError(
-            f"samples are a dense table on a GPU: these would take {format_bytes(needed)}, more than "
-            f"{MAX_TABLE_FRACTION:.0%} of its {format_bytes(free)} of free memory; use float32 or fewer features "
-            "(TruncatedSVD), or device='cpu'"
-        )
 
 
 def _dense(data: Any) -> Any:
