@@ -7,16 +7,38 @@ GPU. What a tensor core computes is computed from the same halves, in float32.
 from contextlib import nullcontext
 
 import numpy as np
+from scipy import sparse
 
 from maxmargin.backends import array_operations, cuda_backend, device_state, device_subproblem
 from maxmargin.backends.array_operations import ArrayOperations
 from maxmargin.backends.numpy_backend import NumpySubproblem, PreciseNumpySubproblem
-from maxmargin.cuda import block_values, device, kernel_values, landmarks, prediction, products, samples, transfer
+from maxmargin.cuda import (
+    block_values,
+    device,
+    kernel_values,
+    landmarks,
+    prediction,
+    products,
+    samples,
+    sparse_values,
+    transfer,
+)
 from maxmargin.kernels.formula import OuterFunction, Term
 from maxmargin.machines.validation import device_arrays
 
 #: The modules that ask for CuPy.
-MODULES = [block_values, device, device_arrays, kernel_values, landmarks, prediction, products, samples, transfer]
+MODULES = [
+    block_values,
+    device,
+    device_arrays,
+    kernel_values,
+    landmarks,
+    prediction,
+    products,
+    samples,
+    sparse_values,
+    transfer,
+]
 
 
 class DeviceArray(np.ndarray):
@@ -73,6 +95,49 @@ class Device(nullcontext):
 class Stream:
     def synchronize(self):
         pass
+
+
+class Csr:
+    """A sparse matrix on the device."""
+
+    def __init__(self, parts, shape):
+        assert all(isinstance(part, DeviceArray) for part in parts)
+        self.matrix = sparse.csr_matrix(tuple(part.get() for part in parts), shape=shape)
+
+    @property
+    def shape(self):
+        return self.matrix.shape
+
+    @property
+    def dtype(self):
+        return self.matrix.dtype
+
+    def _wrapped(self, matrix):
+        wrapped = object.__new__(Csr)
+        wrapped.matrix = sparse.csr_matrix(matrix)
+        return wrapped
+
+    def __getitem__(self, index):
+        assert isinstance(index, DeviceArray)
+        return self._wrapped(self.matrix[index.get()])
+
+    def __matmul__(self, dense):
+        assert isinstance(dense, DeviceArray)
+        assert dense.dtype == self.dtype
+        return on_device(np.asfortranarray(self.matrix @ dense.get()))
+
+    def multiply(self, other):
+        return self._wrapped(self.matrix.multiply(other.matrix))
+
+    def sum(self, axis):
+        return on_device(np.asarray(self.matrix.sum(axis=axis)))
+
+    def toarray(self):
+        return on_device(self.matrix.toarray())
+
+
+class SparseModule:
+    csr_matrix = Csr
 
 
 class NumpyInPlaceOfCupy:
@@ -166,6 +231,7 @@ def install(monkeypatch):
     twin = NumpyInPlaceOfCupy()
     for module in MODULES:
         monkeypatch.setattr(module, "cupy", lambda: twin)
+    monkeypatch.setattr(sparse_values, "cupy_sparse", SparseModule)
     monkeypatch.setattr(products, "_tensor", tensor)
     monkeypatch.setattr(products, "_launch_direct", launch_direct)
     return twin

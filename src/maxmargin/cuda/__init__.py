@@ -12,6 +12,8 @@
     The same for sums, products and multiples of kernels.
 `block_values`
     The same of samples that stay in host memory.
+`sparse_values`
+    The same of sparse samples, from sparse products.
 `landmarks`
     Landmark features.
 `prediction`

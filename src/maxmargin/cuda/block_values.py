@@ -1,7 +1,7 @@
 """Kernel values of samples that stay in host memory: dense tables of blocks of them are on a GPU, two at a time.
 
-Data that are larger than the memory of the GPU, and sparse ones whose dense table would be, are copied for every
-product.
+Data that are larger than the memory of the GPU are copied for every product; sparse ones whose dense table would be,
+if the kernel needs that table.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin import _sparse as sparse
 from maxmargin.cuda.device import DeviceError, cupy
-from maxmargin.cuda.kernel_values import KernelValues, kernel_values
+from maxmargin.cuda.kernel_values import KernelValues, kernel_values, values_of_table
 from maxmargin.cuda.samples import DeviceSamples, dense_rows, fits_on_device, free_memory, is_extreme, scaled_table
+from maxmargin.cuda.sparse_values import SparseValues, takes_sparse
 from maxmargin.deadline import check_deadline
 from maxmargin.kernels.formula import KernelFormula
 from maxmargin.kernels.kernel import Kernel
+from maxmargin.kernels.native_kernel import NativeKernel
 from maxmargin.kernels.points import Points
 
 #: The fraction of the free memory for the rows and columns of a block; their halves take several times as much.
@@ -34,15 +37,28 @@ SamplesOf = Callable[[Any, KernelFormula], DeviceSamples]
 def values_of_points(kernel: Kernel, points: Points, device: int) -> KernelValues:
     """Return the values between all rows of the data behind the points, which are on the GPU if they fit."""
     if fits_on_device(points, device):
-        return kernel_values(kernel, lambda formula: DeviceSamples.of(formula, points, device))
-    return BlockValues(kernel, points)
+        return values_of_table(kernel, lambda formula: DeviceSamples.of(formula, points, device))
+    return _values_without_table(kernel, points, device)
 
 
 def precise_values_of_points(kernel: Kernel, points: Points, device: int) -> KernelValues:
     """Return the same for products in float64."""
     if fits_on_device(points, device):
-        return kernel_values(kernel, lambda formula: DeviceSamples.on_device(formula, points, device))
-    return BlockValues(kernel, points)
+        return values_of_table(kernel, lambda formula: DeviceSamples.on_device(formula, points, device))
+    return _values_without_table(kernel, points, device)
+
+
+def _values_without_table(kernel: Kernel, points: Points, device: int) -> KernelValues:
+    """Return the values of sparse data from sparse products where that is possible, others by blocks."""
+    if not sparse.issparse(points.data):
+        return BlockValues(kernel, points)
+
+    def values_of(part: NativeKernel) -> KernelValues:
+        if takes_sparse(part.formula, points.data):
+            return SparseValues.of(part.formula, points, device)
+        return BlockValues(part, points)
+
+    return kernel_values(kernel, values_of)
 
 
 @dataclass(frozen=True)
@@ -67,7 +83,7 @@ class Tile:
         xp = cupy()
         table = xp.concatenate([left, right])
         rows, columns = xp.arange(len(left), dtype=np.int32), xp.arange(len(left), len(table), dtype=np.int32)
-        return cls(kernel_values(kernel, partial(samples_of, table)), rows, columns)
+        return cls(values_of_table(kernel, partial(samples_of, table)), rows, columns)
 
 
 def prepared(table: Any, formula: KernelFormula) -> DeviceSamples:

@@ -28,6 +28,14 @@ def cupy() -> Any:
     return module
 
 
+def cupy_sparse() -> Any:
+    """Return CuPy's module of sparse matrices."""
+    cupy()  # or the error that says what is missing
+    from cupyx.scipy import sparse
+
+    return sparse
+
+
 def open_device(name: str) -> int:
     """Return the number of the GPU that ``"cuda"`` or ``"cuda:1"`` names; raise DeviceError if there is none."""
     match = re.fullmatch(r"cuda(?::(\d+))?", name)

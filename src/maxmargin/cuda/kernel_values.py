@@ -60,20 +60,25 @@ def is_supported(kernel: Kernel | None) -> bool:
     return is_supported(kernel.kernel) if isinstance(kernel, Scaled) else isinstance(kernel, NativeKernel)
 
 
-def kernel_values(kernel: Kernel, samples_of: Callable[[KernelFormula], DeviceSamples]) -> KernelValues:
-    """Return the values of a supported kernel; `samples_of` prepares the table for a formula."""
+def kernel_values(kernel: Kernel, values_of: Callable[[NativeKernel], KernelValues]) -> KernelValues:
+    """Return the values of a supported kernel, given those of the built-in kernels that it is composed of."""
     if isinstance(kernel, Scaled):
-        return ScaledValues(kernel.factor, kernel_values(kernel.kernel, samples_of))
+        return ScaledValues(kernel.factor, kernel_values(kernel.kernel, values_of))
     if isinstance(kernel, Sum | Product):
         kind = SumOfValues if isinstance(kernel, Sum) else ProductOfValues
-        return kind(kernel_values(kernel.first, samples_of), kernel_values(kernel.second, samples_of))
+        return kind(kernel_values(kernel.first, values_of), kernel_values(kernel.second, values_of))
     assert isinstance(kernel, NativeKernel)
-    return FormulaValues(samples_of(kernel.formula))
+    return values_of(kernel)
+
+
+def values_of_table(kernel: Kernel, samples_of: Callable[[KernelFormula], DeviceSamples]) -> KernelValues:
+    """Return the values of a supported kernel; `samples_of` prepares the table for a formula."""
+    return kernel_values(kernel, lambda part: FormulaValues(samples_of(part.formula)))
 
 
 @dataclass(frozen=True)
 class FormulaValues:
-    """Values of a built-in kernel."""
+    """Values of a built-in kernel between rows of a dense table."""
 
     samples: DeviceSamples
 

@@ -84,7 +84,7 @@ class DeviceSamples:
     @classmethod
     def of(cls, formula: KernelFormula, points: Points, device: int) -> DeviceSamples:
         """Return the data behind the points on a GPU; all views of the same data share them."""
-        samples: DeviceSamples = _prepared_once(
+        samples: DeviceSamples = prepared_once(
             points, ("cuda", device, formula), lambda: cls.prepare(formula, scaled_on_device(formula, points, device))
         )
         return samples
@@ -125,7 +125,7 @@ class DeviceSamples:
 def data_on_device(points: Points, device: int) -> Any:
     """Return the data behind points on a GPU as a dense table, once for all views of them."""
     data = points.data
-    return _prepared_once(
+    return prepared_once(
         points, ("cuda", device), lambda: to_device(data) if isinstance(data, np.ndarray) else _dense(data)
     )
 
@@ -135,10 +135,10 @@ def scaled_on_device(formula: KernelFormula, points: Points, device: int) -> Any
     data = data_on_device(points, device)
     if formula.gammas is None:
         return data
-    return _prepared_once(points, ("cuda", device, formula.gammas), lambda: scaled_table(formula, data))
+    return prepared_once(points, ("cuda", device, formula.gammas), lambda: scaled_table(formula, data))
 
 
-def _prepared_once(points: Points, key: object, prepare: Callable[[], Any]) -> Any:
+def prepared_once(points: Points, key: object, prepare: Callable[[], Any]) -> Any:
     """Return what is kept beside the data under a key; one thread prepares it, and streams of all may use it."""
     with _PREPARING:
         if key not in points.memo:
