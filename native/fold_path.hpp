@@ -21,6 +21,7 @@
 #include "fused_pairwise.hpp"
 #include "gradient_extremes.hpp"
 #include "pairwise.hpp"
+#include "single_pairwise.hpp"
 #include "solver_loops.hpp"
 
 namespace maxmargin::MAXMARGIN_LEVEL {
@@ -44,6 +45,9 @@ constexpr double kSingleAccuracy = 1e-7;  // of the free equations, relative
 constexpr double kFreeCost = 0.04;
 // The violation at which steps on a part end, relative to that of all before.
 constexpr double kPartReduction = 0.1;
+// The least tolerance, relative to the largest gradient, of steps with a gradient in single precision. The gradient
+// must be in a range where its square has no overflow or underflow there.
+constexpr double kSingleTolerance = 1e-4, kMaxSingleGradient = 1e6, kMinSingleGradient = 1e-6;
 
 class FoldPathSolver {
  public:
@@ -202,7 +206,16 @@ class FoldPathSolver {
     solve_free(part_, part_rows_, free_, count, work, kSingleAccuracy, 2.0 * m * m * m);
   }
 
+  bool single_precision_suffices(double tolerance) const {
+    if (!has_one_group(part_) || !part_in_runs_) return false;
+    double largest = 0.0;
+    for (std::int64_t k = 0; k < part_.size; ++k) largest = larger(largest, std::fabs(part_.gradient[k]));
+    return tolerance >= kSingleTolerance * largest && largest <= kMaxSingleGradient && largest >= kMinSingleGradient;
+  }
+
   Outcome run_part(double tolerance, std::int64_t max_steps) {
+    if (single_precision_suffices(tolerance))
+      return run_single_pairwise(part_, part_rows_, part_single_, tolerance, max_steps);
     if (part_in_runs_)
       return run_fused_pairwise(part_, part_rows_, part_runs_, part_fused_, {1, 0, &pass_, nullptr}, tolerance,
                                 max_steps, kInfinity);
@@ -256,7 +269,10 @@ class FoldPathSolver {
              s_.groups,
              s_.singles,
              s_.kink ? d + 6 * n : nullptr};
-    part_fused_ = {d + 7 * n, d + 8 * n, w_.part_diagonal};
+    float* const floats = aligned(w_.part_floats);
+    const std::int64_t m = padded(n);
+    part_single_ = {floats, floats + m, floats + 2 * m, floats + 3 * m};
+    part_fused_ = {d + 7 * n, d + 8 * n, part_single_.diagonal};
     part_in_runs_ = part_runs_.find(part_);
     part_rows_.begin(path_, w_.part_columns, to, w_);
   }
@@ -272,6 +288,7 @@ class FoldPathSolver {
   PartRows part_rows_;
   GroupRuns part_runs_;
   FusedArrays<float> part_fused_{};
+  SingleArrays part_single_{};
   bool part_in_runs_ = false;
   std::int64_t max_steps_ = 0;
   double best_violation_ = 0.0;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "pairwise.hpp"
+#include "single_pairwise.hpp"
 #include "solver_loops.hpp"
 
 namespace maxmargin::MAXMARGIN_LEVEL {
@@ -51,7 +52,8 @@ inline const double* find(const MatrixRows& rows, std::int64_t k, std::int64_t) 
 inline void mark_used(const MatrixRows&, std::int64_t) {}
 
 // Rows at the variables of a part, in single precision, copied when they are first needed. If they are too many, the
-// oldest are replaced, except for the last one that was asked for: a step needs two.
+// oldest are replaced, except for the last one that was asked for: a step needs two. Rows are padded with zeros and
+// aligned to whole vectors.
 class PartRows {
  public:
   using Value = float;
@@ -63,10 +65,11 @@ class PartRows {
     stride_ = path.stride;
     columns_ = columns;
     size_ = size;
+    length_ = padded(size);
     slot_ = w.slot;
     owner_ = w.owner;
-    values_ = w.values;
-    const std::int64_t fit = w.values_count / (size > 0 ? size : 1);
+    values_ = aligned(w.values);
+    const std::int64_t fit = w.values_count / (size > 0 ? length_ : 1);
     most_ = fit < size ? fit : size;
     next_ = 0;
     last_ = -1;
@@ -79,14 +82,15 @@ class PartRows {
       if (last_ >= 0 && slot_[last_] == next_) next_ = next_ + 1 < most_ ? next_ + 1 : 0;
       if (owner_[next_] >= 0) slot_[owner_[next_]] = -1;
       const double* from = matrix_ + columns_[k] * stride_;
-      float* to = values_ + next_ * size_;
+      float* to = values_ + next_ * length_;
       for (std::int64_t c = 0; c < size_; ++c) to[c] = static_cast<float>(from[columns_[c]]);
+      for (std::int64_t c = size_; c < length_; ++c) to[c] = 0.0f;
       owner_[next_] = k;
       slot_[k] = next_;
       next_ = next_ + 1 < most_ ? next_ + 1 : 0;
     }
     last_ = k;
-    return values_ + slot_[k] * size_;
+    return values_ + slot_[k] * length_;
   }
 
   double at(const float* row, std::int64_t k) const { return static_cast<double>(row[k]); }
@@ -94,7 +98,7 @@ class PartRows {
 
  private:
   const double* matrix_ = nullptr;
-  std::int64_t stride_ = 0, size_ = 0, most_ = 0, next_ = 0, last_ = -1;
+  std::int64_t stride_ = 0, size_ = 0, length_ = 0, most_ = 0, next_ = 0, last_ = -1;
   const std::int64_t* columns_ = nullptr;
   std::int64_t *slot_ = nullptr, *owner_ = nullptr;
   float* values_ = nullptr;

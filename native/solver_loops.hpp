@@ -201,15 +201,15 @@ struct FoldWorkspace {
   GradientExtremes* extremes;                           // groups + 1
   bool* keep;                                           // size
   double* part_doubles;                                 // 9 size
-  float* part_diagonal;                                 // size
+  float* part_floats;                                   // 4 (size + 15) + 15
   std::int64_t *members, *part_columns, *slot, *owner;  // size
   std::int32_t* part_group;                             // size
-  float* values;                                        // of copied rows, at least three
-  std::int64_t values_count;
-  std::int64_t max_free;          // the limit of free variables whose equations are solved
-  double* free_doubles;           // 2 max_free² + 8 max_free
-  std::int64_t* free_indices;     // 3 max_free + groups
-  std::int32_t* free_groups;      // max_free
+  float* values;                                        // of copied rows, and 15 for their alignment
+  std::int64_t values_count;                            // at least three rows of size + 15 values
+  std::int64_t max_free;                                // the limit of free variables whose equations are solved
+  double* free_doubles;                                 // 2 max_free² + 8 max_free
+  std::int64_t* free_indices;                           // 3 max_free + groups
+  std::int32_t* free_groups;                            // max_free
   const std::int32_t* cancelled;  // another thread sets it to another number than 0 to end the call
 };
 

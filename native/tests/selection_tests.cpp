@@ -185,7 +185,7 @@ struct FoldMemory {
   std::vector<double> shifts, diagonal, before, part_doubles, free_doubles;
   std::vector<GradientExtremes> extremes;
   std::unique_ptr<bool[]> keep;
-  std::vector<float> part_diagonal, values;
+  std::vector<float> part_floats, values;
   std::vector<std::int64_t> indices, free_indices;
   std::vector<std::int32_t> part_group, free_groups;
   FoldWorkspace pointers;
@@ -198,8 +198,8 @@ struct FoldMemory {
         free_doubles(2 * free * free + 8 * free),
         extremes(groups + 1),
         keep(new bool[n]),
-        part_diagonal(n),
-        values(copied),
+        part_floats(4 * (n + 15) + 15),
+        values(copied + 15),
         indices(4 * n),
         free_indices(3 * free + groups),
         part_group(n),
@@ -210,7 +210,7 @@ struct FoldMemory {
                  extremes.data(),
                  keep.get(),
                  part_doubles.data(),
-                 part_diagonal.data(),
+                 part_floats.data(),
                  indices.data(),
                  indices.data() + n,
                  indices.data() + 2 * n,
@@ -232,7 +232,7 @@ void test_folds() {
     for (std::int64_t spread : {1, 3})
       for (int groups : {0, 1, 2})
         for (double tube : {0.0, 0.2})
-          for (std::int64_t copied : {3 * n, n * n + 3 * n}) {
+          for (std::int64_t copied : {3 * (n + 15), n * (n + 15) + 3 * n}) {
             std::vector<double> first;
             for (const Level& level : usable_levels()) {
               std::mt19937 random(7);
@@ -311,7 +311,7 @@ void test_cancelled_fold() {
                     1,
                     0};
     const std::int32_t cancelled = 1;
-    FoldMemory memory(n, 1, 3 * n, n, &cancelled);
+    FoldMemory memory(n, 1, 3 * (n + 15), n, &cancelled);
     const FoldOutcome out =
         level.solvers->fold({matrix.data(), n, columns.data()}, memory.pointers, state, 1e-4, 200000);
     check(out.reason == StopReason::paused, "a cancelled fold is paused");

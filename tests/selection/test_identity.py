@@ -103,3 +103,12 @@ def test_nu_classifications_are_those_of_independent_fits(seed: int) -> None:
     X = random.normal(size=(90, 3)) + 0.8 * y[:, None]
     points = [Point(None, gamma, None, nu) for nu in (0.1, 0.4) for gamma in (0.05, 1.0)]
     assert compare(NuSVC(), X, y, points) == 12
+
+
+def test_nu_regressions_without_bounded_variables_are_those_of_independent_fits() -> None:
+    """Their sums of dual variables grow with C, also where no bound holds."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 3))
+    y = np.sin(X[:, 0]) + 0.1 * random.normal(size=60)
+    points = [Point(C, gamma) for C in (1.0, 1e3, 1e5, 1e6) for gamma in (0.1, 10.0)]
+    assert compare(NuSVR(nu=0.1, tol=1e-6), X, y, points) == 24

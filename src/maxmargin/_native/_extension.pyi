@@ -60,10 +60,15 @@ class FoldProblem:
     ) -> None: ...
 
 class FoldStart:
-    def __init__(self, *, dual: _Floats, gradient: _Floats, before: _Floats, factor: float) -> None: ...
+    def __init__(
+        self, *, dual: _Floats, gradient: _Floats, before: _Floats, factor: float, must_scale: bool
+    ) -> None: ...
 
 class FoldResults:
     def __init__(self, *, offsets: _Floats, outside: _Floats, outcome: _Longs) -> None: ...
+
+class FoldMemory:
+    def __init__(self, *, values: _Values, free: _Floats, max_free: int) -> None: ...
 
 def solve_fold_problem(
     matrix: _Floats,
@@ -71,8 +76,7 @@ def solve_fold_problem(
     start: FoldStart,
     results: FoldResults,
     limits: StepLimits,
-    values_count: int,
-    max_free: int,
+    memory: FoldMemory,
     cancelled: _Ints,
 ) -> None: ...
 

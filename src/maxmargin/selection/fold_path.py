@@ -7,6 +7,7 @@ left, the free variables, are mostly solved by their linear equations (`native/f
 
 from __future__ import annotations
 
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,9 @@ from maxmargin.backends.interface import StopReason
 from maxmargin.problems import DualProblem, feasible_start
 from maxmargin.selection.fold_problems import Subproblem
 from maxmargin.training.problem_scale import ProblemScale
+
+#: Values that a row or an array may be longer than its samples, for vectors.
+PADDING = 15
 
 #: Memory of a thread for copies of rows in single precision: those of 2,000 variables fit.
 MAX_COPIED_VALUES = 2**22
@@ -58,6 +62,25 @@ def can_solve(problem: DualProblem) -> bool:
     return problem.matrix.stored() is not None and problem.coercive and ProblemScale.of(problem) is None
 
 
+class PathMemory(threading.local):
+    """The memory of each thread for problems that it solves: new memory takes as long as a small problem."""
+
+    def __init__(self) -> None:
+        self._variables = 0
+        self._memory: _native.FoldMemory | None = None
+
+    def of(self, variables: int) -> _native.FoldMemory:
+        """Return memory for a problem of so many variables."""
+        if self._memory is None or variables > self._variables:
+            values = max(min(variables * (variables + PADDING), MAX_COPIED_VALUES), 3 * (variables + PADDING)) + PADDING
+            free = min(MAX_FREE, variables)
+            self._memory = _native.FoldMemory(
+                values=np.empty(values, dtype=np.float32), free=np.empty(2 * free**2 + 8 * free), max_free=free
+            )
+            self._variables = variables
+        return self._memory
+
+
 class FoldPath:
     """Problems that differ in their bounds, ridges and kinks, solved in order.
 
@@ -66,12 +89,15 @@ class FoldPath:
     held_out : int array
         Rows of the matrix of the samples whose decision values are wanted.
     tolerance : float
+    memory : PathMemory
     cancelled : int array of one number
         Another thread may set it to 1; the values are then undefined.
     """
 
-    def __init__(self, held_out: Indices, tolerance: float, cancelled: np.ndarray) -> None:
+    def __init__(self, held_out: Indices, tolerance: float, memory: PathMemory, cancelled: np.ndarray) -> None:
         self._held_out = np.ascontiguousarray(held_out, dtype=np.int64)
+        self._products = np.zeros(len(self._held_out))
+        self._memory = memory
         self._limits = _native.StepLimits(tolerance=tolerance, max_steps=MAX_STEPS, max_seconds=np.inf)
         self._cancelled = cancelled
         self._before: DualProblem | None = None
@@ -96,14 +122,13 @@ class FoldPath:
             outside=self._held_out,
         )
         offsets, outcome = np.zeros(problem.groups), np.full(4, -1, dtype=np.int64)
-        products = np.zeros(len(self._held_out))
-        results = _native.FoldResults(offsets=offsets, outside=products, outcome=outcome)
-        copied = max(min(size**2, MAX_COPIED_VALUES), 3 * size)
+        results = _native.FoldResults(offsets=offsets, outside=self._products, outcome=outcome)
+        memory = self._memory.of(size)
         _native.solve_fold_problem(
-            matrix, arguments, self._start(problem), results, self._limits, copied, min(MAX_FREE, size), self._cancelled
+            matrix, arguments, self._start(problem), results, self._limits, memory, self._cancelled
         )
         self._before = problem
-        values, scale = _values(subproblem, products, offsets)
+        values, scale = _values(subproblem, self._products, offsets)
         # Without an offset, values of far samples are sums of tiny terms, and their errors as tiny.
         largest = float(np.abs(problem.matrix.diagonal()).max()) * float(np.abs(self._dual).sum())
         error = ROUNDING * abs(scale) * (1.0 + largest) if problem.groups else 0.0
@@ -119,7 +144,10 @@ class FoldPath:
         else:
             self._dual = np.zeros(problem.size) if problem.zero_is_feasible else feasible_start(problem)
             self._gradient = np.empty(problem.size)
-        return _native.FoldStart(dual=self._dual, gradient=self._gradient, before=known, factor=factor)
+        must_scale = before is not None and not np.array_equal(before.total, problem.total)
+        return _native.FoldStart(
+            dual=self._dual, gradient=self._gradient, before=known, factor=factor, must_scale=must_scale
+        )
 
 
 def _factor(before: DualProblem, after: DualProblem) -> float:

@@ -21,7 +21,7 @@ from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
 from maxmargin.machines.validation.training_data import check_sample_weights
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.resources import available_memory
-from maxmargin.selection.fold_path import MAX_COPIED_VALUES, MAX_FREE, FoldPath, PathValues, can_solve
+from maxmargin.selection.fold_path import MAX_COPIED_VALUES, MAX_FREE, FoldPath, PathMemory, PathValues, can_solve
 from maxmargin.selection.fold_problems import FoldProblems, fold_problems
 from maxmargin.selection.held_out_models import HeldOutModel
 from maxmargin.selection.kernel_matrices import KernelMatrices, matrix_bytes
@@ -114,6 +114,7 @@ class FoldPaths:
         self._folds = [Fold(train[np.argsort(self._place[train], kind="stable")], test) for train, test in folds]
         self._matrices = KernelMatrices(self._X, order, budget, threads, several)
         self._problems: dict[int, FoldProblems] = {}
+        self._memory = PathMemory()
         self._lock = threading.Lock()
         self._cancelled = np.zeros(1, dtype=np.int32)
 
@@ -140,7 +141,7 @@ class FoldPaths:
             def matrix_of(samples: Indices) -> PrecomputedMatrix:
                 return PrecomputedMatrix(values, self._place[samples])
 
-            paths = [FoldPath(test, tolerance, self._cancelled) for _ in range(problems.count)]
+            paths = [FoldPath(test, tolerance, self._memory, self._cancelled) for _ in range(problems.count)]
             for estimator in estimators:
                 found: list[Floats] = []
                 for part, path in enumerate(paths):
