@@ -13,6 +13,8 @@
 #include <limits>
 #include <system_error>
 
+#include "from_chars.hpp"
+
 namespace maxmargin {
 
 // Eight characters of a text as a word, the first in the lowest byte.
@@ -79,7 +81,7 @@ inline double out_of_range(const char* p, const char* end) {
 inline bool read_any_number(const char* p, const char* end, double& value) {
   if (p < end && *p == '+' && (++p == end || *p == '-' || *p == '+')) return false;
   if (p < end && end[-1] == ')') return false;  // nan(...) is not accepted
-  const auto [stop, error] = std::from_chars(p, end, value);
+  const auto [stop, error] = double_from_chars(p, end, value);
   if (stop != end || error == std::errc::invalid_argument) return false;
   if (error == std::errc::result_out_of_range) value = out_of_range(p, end);
   return true;
