@@ -19,6 +19,9 @@ constexpr std::int64_t kCacheLine = 64;   // bytes
 constexpr std::int64_t kLinesAhead = 32;  // cache lines of all rows that are prefetched
 constexpr std::int64_t kMaxRowsAhead = 24;
 
+// Rows of more bytes than a cache shared by all cores has come from memory, which takes several times as long.
+constexpr std::int64_t kCachedBytes = std::int64_t{1} << 25, kLinesAheadInMemory = 96;
+
 MAXMARGIN_INLINE void prefetch_bytes(const void* from, std::int64_t bytes) {
   const char* at = static_cast<const char*>(from);
   for (std::int64_t k = 0; k < bytes; k += kCacheLine) __builtin_prefetch(at + k);
@@ -71,7 +74,8 @@ AscentResult ascend_along(const Rows& rows, AscentState& s, std::int64_t* order,
   const auto row_of = [&](std::int64_t k) { return row_index ? row_index[order[k]] : order[k]; };
   std::int64_t bytes = 0, sampled = 0;
   for (; sampled < 16 && begin + sampled < end; ++sampled) bytes += bytes_of(rows, row_of(begin + sampled));
-  std::int64_t ahead = sampled ? kLinesAhead * kCacheLine * sampled / (bytes + kCacheLine) : 1;
+  const std::int64_t lines = bytes * (end - begin) > kCachedBytes * sampled ? kLinesAheadInMemory : kLinesAhead;
+  std::int64_t ahead = sampled ? lines * kCacheLine * sampled / (bytes + kCacheLine) : 1;
   ahead = ahead < 1 ? 1 : ahead > kMaxRowsAhead ? kMaxRowsAhead : ahead;
   for (std::int64_t k = begin; k < end; ++k) {
     if (k + 2 * ahead < end) {
