@@ -55,8 +55,7 @@ class ProblemScale:
     @classmethod
     def of(cls, problem: DualProblem, l1: bool = False) -> ProblemScale | None:
         """Return the units for a problem, None if it is ordinary; `l1` if the penalty is Σ |w_j|."""
-        magnitude = largest(problem.matrix.magnitudes())
-        diagonal = magnitude * magnitude  # without evaluating the kernel; infinite where it overflows
+        diagonal = _largest_diagonal(problem)
         if is_ordinary(problem, diagonal):
             return None
         if l1:
@@ -180,6 +179,15 @@ def overflow_message(problem: DualProblem) -> str:
         f"{cost:.2g} and kernel values up to {kernel:.2g}, its value is not finite; scale the data (for example with "
         "StandardScaler) and the targets, or use a smaller C or smaller sample weights"
     )
+
+
+def _largest_diagonal(problem: DualProblem) -> float:
+    """Return the largest entry of the diagonal, without evaluating the kernel; infinite where it overflows."""
+    rows = problem.matrix.features()
+    if rows is not None:
+        return largest(rows.known_squared_norms()) + rows.constant**2
+    magnitude = largest(problem.matrix.magnitudes())
+    return magnitude * magnitude
 
 
 def largest(values: Floats) -> float:

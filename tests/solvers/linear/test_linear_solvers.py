@@ -222,7 +222,7 @@ def test_reshuffling_reduces_the_number_of_passes(monkeypatch):
     problem = squared_hinge.pose(KernelMatrix(Linear(), Points(X)), signs, np.ones(2000), fit_intercept=False)
     solver = DualCoordinateAscentSolver(StoppingRule(violation=1e-12, relative_gap=1e-4))
     shuffled = solver.solve(problem).counters.iterations
-    monkeypatch.setattr(CoordinateAscentRun, "_shuffled", lambda run: run._active.copy())
+    monkeypatch.setattr(CoordinateAscentRun, "_shuffled", lambda run, variables: variables.copy())
     assert solver.solve(problem).counters.iterations > 2 * shuffled
 
 
@@ -271,8 +271,33 @@ def test_fallbacks_after_stalls_of_the_newton_method(failures, monkeypatch):
         assert gap > 1e-6
 
 
+def test_passes_over_free_variables_save_steps(monkeypatch):
+    """With few variables between their bounds, some passes over these alone replace passes over all."""
+    X, signs = two_clouds(2000, 20, 1.0)
+    matrix = KernelMatrix(Linear(), Points(X))
+    problem = c_classification.pose(matrix, signs, np.full(2000, 1.0), fit_intercept=False)
+    rule = StoppingRule(violation=1e-12, relative_gap=1e-5)
+    original, lengths = CoordinateAscentRun._visit, []
+    monkeypatch.setattr(
+        CoordinateAscentRun,
+        "_visit",
+        lambda run, order, *rest: lengths.append(len(order)) or original(run, order, *rest),
+    )
+    solution = DualCoordinateAscentSolver(rule).solve(problem)
+    assert len(lengths) > solution.counters.iterations > 3
+    assert max(lengths[4:]) > 2 * min(lengths[4:])
+    steps = sum(lengths)
+    lengths.clear()
+    monkeypatch.setattr("maxmargin.solvers.linear.dual_coordinate_ascent.MAX_INNER_PASSES", 0)
+    without = DualCoordinateAscentSolver(rule).solve(problem)
+    assert len(lengths) == without.counters.iterations
+    assert sum(lengths) > steps
+    values = [certify(problem, found.dual).dual for found in (solution, without)]
+    assert values[0] == pytest.approx(values[1], rel=1e-5)
+
+
 def test_estimate_of_the_remaining_passes():
-    X, signs = two_clouds(500, 20, 1.0)
+    X, signs = two_clouds(500, 20, 0.2)
     problem = problem_of(X, signs, 0.01, pose=squared_hinge.pose)
     rows, rule = problem.matrix.features(), StoppingRule(violation=1e-12, relative_gap=1e-8)
     run = CoordinateAscentRun(problem, rows, LinearPoint.start(problem, rows, None, rule), Monitor(rule))
