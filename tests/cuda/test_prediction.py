@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from maxmargin.cuda import block_values, kernel_values, prediction
+from maxmargin.cuda import block_values, kernel_values, prediction, samples
 from maxmargin.cuda.device import is_available
 from maxmargin.kernels import ChiSquared, FunctionKernel, Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
 from maxmargin.models import ComputedKernelBlocks, KernelExpansions, OneVsOneVote
@@ -64,7 +64,7 @@ def both(kernel, X, support):
 @pytest.mark.parametrize("functions", [1, 3, 6])
 @pytest.mark.parametrize("single", [True, False])
 def test_values_of_the_cpu(device, name, functions, single, monkeypatch):
-    monkeypatch.setattr(prediction, "MIN_SINGLE_VALUES", 0 if single else 10**9)
+    monkeypatch.setattr(prediction, "MIN_SINGLE_WORK", 0 if single else 10**12)
     kernel = KERNELS[name]
     X, support = data(kernel)
     random = np.random.default_rng(1)
@@ -80,7 +80,7 @@ def test_values_of_the_cpu(device, name, functions, single, monkeypatch):
 
 @pytest.mark.parametrize("classes", [2, 3, 7])
 def test_votes_and_scores(device, classes, monkeypatch):
-    monkeypatch.setattr(prediction, "MIN_SINGLE_VALUES", 0)
+    monkeypatch.setattr(prediction, "MIN_SINGLE_WORK", 0)
     monkeypatch.setattr("maxmargin.models.device_blocks.DECISIONS_AT_A_TIME", 500)
     kernel = Gaussian(0.1)
     model, (X, support) = vote(84, classes), data(S=84)
@@ -91,17 +91,53 @@ def test_votes_and_scores(device, classes, monkeypatch):
 
 def test_blocks_of_samples_and_support_vectors(device, monkeypatch):
     """Parts of the samples and of the support vectors, where the memory is small; a class of one support vector."""
-    monkeypatch.setattr(prediction, "MIN_SINGLE_VALUES", 0)
+    monkeypatch.setattr(prediction, "MIN_SINGLE_WORK", 0)
     monkeypatch.setattr(block_values, "free_memory", lambda: int(40 * 8 * 12 / block_values.TABLE_FRACTION))
     kernel, (X, support) = Gaussian(0.1), data(S=93)
     random = np.random.default_rng(0)
     model = OneVsOneVote(random.normal(size=(2, 93)), random.normal(size=3), np.array([60, 1, 32]))
     sparse_X = sparse.csr_matrix(np.where(np.abs(X) > 1, X, 0.0))
-    for samples in (Points(X), Points(X).take(np.arange(259, -1, -3)), Points(sparse_X), Points(X.astype(np.float32))):
+    for rows in (Points(X), Points(X).take(np.arange(259, -1, -3)), Points(sparse_X), Points(X.astype(np.float32))):
         for vectors in (support, sparse.csr_matrix(np.where(np.abs(support) > 1, support, 0.0))):
-            on_device, on_cpu = both(kernel, samples, vectors)
+            on_device, on_cpu = both(kernel, rows, vectors)
             expected = model.decision_values(on_cpu, 1)
             np.testing.assert_allclose(model.decision_values(on_device, 1).get(), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "gaussian of each feature", "sum", "product", "laplacian"])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_very_sparse_samples(device, name, classes, monkeypatch):
+    """Those of inner products and Euclidean distances are not expanded; others are."""
+    monkeypatch.setattr(prediction, "MIN_SPARSE_WIDTH", 12)
+    monkeypatch.setattr(prediction, "MIN_ZEROS", 2)
+    expanded, original = [], samples._dense
+    monkeypatch.setattr(samples, "_dense", lambda rows: expanded.append(rows.shape) or original(rows))
+    kernel, model = KERNELS[name], vote(84, classes)
+    X, support = (sparse.csr_matrix(np.where(np.abs(table) > 1.2, table, 0.0)) for table in data(S=84))
+    on_device, on_cpu = both(kernel, Points(X), support)
+    found, expected = model.decision_values(on_device, 1).get(), model.decision_values(on_cpu, 1)
+    np.testing.assert_allclose(found, expected, atol=1e-11 * np.abs(expected).max())
+    assert bool(expanded) == (name == "laplacian")
+
+
+@pytest.mark.gpu
+def test_many_values_on_the_card():
+    """Enough for single precision, in one block and without."""
+    if not is_available():
+        pytest.skip("needs an NVIDIA GPU and CuPy")
+    import cupy
+
+    X, support = data(n=300_000, S=20_000)
+    for functions in (1, 3, 10):
+        random = np.random.default_rng(functions)
+        model = KernelExpansions(random.normal(size=(functions, 20_000)), random.normal(size=functions))
+        here = DeviceKernelBlocks(Gaussian(0.05), cupy.asarray(X), Points(support), "cuda")
+        some = np.arange(0, 300_000, 1000)
+        expected = model.decision_values(both(Gaussian(0.05), X[some], support)[1], 2)
+        found = model.decision_values(here, 1).get()[some]
+        spread = np.sqrt(((expected - model.offsets) ** 2).mean(axis=0)).max()
+        np.testing.assert_allclose(found, expected, atol=prediction.ACCURACY * spread)
+        assert (np.sign(found) == np.sign(expected)).all()
 
 
 def count_precise_rows(monkeypatch):
@@ -115,7 +151,7 @@ def count_precise_rows(monkeypatch):
 
 def test_single_precision_is_checked(device, monkeypatch):
     """Coefficients that cancel lose the digits of single precision: then float64 computes all rows."""
-    monkeypatch.setattr(prediction, "MIN_SINGLE_VALUES", 0)
+    monkeypatch.setattr(prediction, "MIN_SINGLE_WORK", 0)
     rows = count_precise_rows(monkeypatch)
     X, support = data(n=1000)
     good = KernelExpansions(np.random.default_rng(0).normal(size=(1, 90)), np.zeros(1))
@@ -135,7 +171,7 @@ def test_single_precision_is_checked(device, monkeypatch):
 
 def test_signs_are_those_of_float64(device, monkeypatch):
     """Rows on the boundary but for the last digits."""
-    monkeypatch.setattr(prediction, "MIN_SINGLE_VALUES", 0)
+    monkeypatch.setattr(prediction, "MIN_SINGLE_WORK", 0)
     X, support = data(n=500)
     model = KernelExpansions(np.random.default_rng(0).normal(size=(1, 90)), np.zeros(1))
     on_device, on_cpu = both(Gaussian(0.1), X, support)
@@ -147,7 +183,7 @@ def test_signs_are_those_of_float64(device, monkeypatch):
 
 
 def test_extreme_features_are_computed_in_float64(device, monkeypatch):
-    monkeypatch.setattr(prediction, "MIN_SINGLE_VALUES", 0)
+    monkeypatch.setattr(prediction, "MIN_SINGLE_WORK", 0)
     X, support = (1e150 * table for table in data())
     model = KernelExpansions(np.ones((1, 90)), np.zeros(1))
     on_device, on_cpu = both(Linear(), X, support)
@@ -158,6 +194,9 @@ def test_no_support_vectors(device):
     X, _ = data()
     model = KernelExpansions(np.empty((2, 0)), np.array([0.5, -1.0]))
     blocks = DeviceKernelBlocks(Gaussian(0.1), Points(X), Points(np.empty((0, 12))), "cuda")
+    np.testing.assert_array_equal(model.decision_values(blocks, 1).get(), np.tile([0.5, -1.0], (260, 1)))
+    wide = [Points(sparse.csr_matrix((rows, 5000))) for rows in (260, 0)]
+    blocks = DeviceKernelBlocks(Gaussian(0.1), *wide, "cuda")
     np.testing.assert_array_equal(model.decision_values(blocks, 1).get(), np.tile([0.5, -1.0], (260, 1)))
 
 

@@ -54,7 +54,7 @@ def _values_without_table(kernel: Kernel, points: Points, device: int) -> Kernel
         return BlockValues(kernel, points)
 
     def values_of(part: NativeKernel) -> KernelValues:
-        if takes_sparse(part.formula, points.data):
+        if takes_sparse(part, points.data):
             return SparseValues.of(part.formula, points, device)
         return BlockValues(part, points)
 

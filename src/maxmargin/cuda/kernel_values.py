@@ -6,7 +6,7 @@ multiplied in blocks of bounded size.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -53,11 +53,20 @@ class KernelValues(Protocol):
         ...
 
 
+def parts_of(kernel: Kernel) -> Iterator[Kernel]:
+    """Yield the kernels that a kernel is composed of, by sums, products and multiples."""
+    if isinstance(kernel, Sum | Product):
+        yield from parts_of(kernel.first)
+        yield from parts_of(kernel.second)
+    elif isinstance(kernel, Scaled):
+        yield from parts_of(kernel.kernel)
+    else:
+        yield kernel
+
+
 def is_supported(kernel: Kernel | None) -> bool:
     """Whether a GPU computes a kernel: a built-in one, or a sum, product or multiple of them."""
-    if isinstance(kernel, Sum | Product):
-        return is_supported(kernel.first) and is_supported(kernel.second)
-    return is_supported(kernel.kernel) if isinstance(kernel, Scaled) else isinstance(kernel, NativeKernel)
+    return kernel is not None and all(isinstance(part, NativeKernel) for part in parts_of(kernel))
 
 
 def kernel_values(kernel: Kernel, values_of: Callable[[NativeKernel], KernelValues]) -> KernelValues:

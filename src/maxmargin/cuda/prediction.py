@@ -17,11 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.cuda.block_values import SamplesOf, Tile, precise_values_of_points, prepared, table_rows
 from maxmargin.cuda.device import cupy, open_device
-from maxmargin.cuda.kernel_values import KernelValues, product_by_blocks
+from maxmargin.cuda.kernel_values import KernelValues, kernel_values, product_by_blocks
 from maxmargin.cuda.samples import DeviceSamples, dense_rows
+from maxmargin.cuda.sparse_values import SparseValues, takes_sparse
 from maxmargin.deadline import check_deadline
 from maxmargin.kernels.kernel import Kernel
 from maxmargin.kernels.points import Points
@@ -33,8 +35,11 @@ ACCURACY = 1e-4
 #: Rows that are computed again, and the factor on their largest error.
 AUDITED_ROWS, SAFETY_FACTOR = 256, 4.0
 
-#: Fewer kernel values than this are computed in float64: that takes some milliseconds.
-MIN_SINGLE_VALUES = 2**28
+#: Fewer multiplications of features than this are in float64: that takes some milliseconds.
+MIN_SINGLE_WORK = 2**34
+
+#: Sparse samples with at least so many features, of which at most one in `MIN_ZEROS` is stored, are not expanded.
+MIN_SPARSE_WIDTH, MIN_ZEROS = 4096, 128
 
 #: Each of up to so many functions is a fused product if samples have at most `MAX_FUSED_WIDTH` features: computing a
 #: value four times takes less time than storing it.
@@ -72,12 +77,37 @@ def decision_values(
     with xp.cuda.Device(number):
         out = xp.empty((len(samples), len(offsets)))
         on_device = [Segment(one.support, xp.asarray(one.weights), xp.asarray(one.functions)) for one in segments]
+        expanded = not (_is_very_sparse(samples, kernel) and _is_very_sparse(support, kernel))
         for rows in _row_blocks(samples, support):
             check_deadline()
-            block = _Block(kernel, rows_on_device(samples, rows), support, on_device, xp.asarray(offsets))
-            out[rows] = block.values()
+            if expanded:
+                block = _Block(kernel, rows_on_device(samples, rows), support, on_device, xp.asarray(offsets))
+                out[rows] = block.values()
+            else:
+                out[rows] = xp.asarray(offsets)
+                _add_sparse_sums(out[rows], kernel, samples.take(rows), support, on_device, number)
         xp.cuda.get_current_stream().synchronize()
     return out
+
+
+def _is_very_sparse(samples: Any, kernel: Kernel) -> bool:
+    data = samples.data if isinstance(samples, Points) else samples
+    if not sparse.issparse(data) or data.shape[1] < MIN_SPARSE_WIDTH:
+        return False
+    return MIN_ZEROS * data.nnz <= data.shape[0] * data.shape[1] and takes_sparse(kernel, data)
+
+
+def _add_sparse_sums(
+    out: Any, kernel: Kernel, samples: Points, support: Points, segments: Sequence[Segment], number: int
+) -> None:
+    """Add the sums of every function for sparse samples, in float64."""
+    xp = cupy()
+    both = Points(sparse.vstack([samples.values(), support.values()], format="csr"))
+    values = kernel_values(kernel, lambda part: SparseValues.of(part.formula, both, number))
+    rows = xp.arange(len(samples), dtype=np.int32)
+    for one in segments:
+        columns = xp.arange(len(samples) + one.support.start, len(samples) + one.support.stop, dtype=np.int32)
+        out[:, one.functions] += product_by_blocks(values.precise_square, rows, columns, one.weights)
 
 
 def host_product(device: str, kernel: Kernel, rows: Points, columns: Points, weights: Floats) -> Floats:
@@ -122,7 +152,7 @@ class _Block:
     def values(self) -> Any:
         """Return the decision values."""
         xp, every = cupy(), cupy().arange(len(self.samples), dtype=np.int32)
-        if len(self.samples) * len(self.support) < MIN_SINGLE_VALUES:
+        if self.samples.size * len(self.support) < MIN_SINGLE_WORK:
             return self._precise_sums(every) + self.offsets
         sums = self._sums(every, self._single_product, prepared)
         audited = every[:: -(-len(every) // AUDITED_ROWS)]

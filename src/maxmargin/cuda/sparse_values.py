@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from maxmargin.cuda.device import cupy, cupy_sparse
-from maxmargin.cuda.kernel_values import product_by_blocks
+from maxmargin.cuda.kernel_values import parts_of, product_by_blocks
 from maxmargin.cuda.samples import free_memory, prepared_once
 from maxmargin.kernels.formula import KernelFormula, OuterFunction, Term
+from maxmargin.kernels.kernel import Kernel
+from maxmargin.kernels.native_kernel import NativeKernel
 from maxmargin.kernels.points import Points, scaled
 
 #: The fraction of the free memory for the columns of a block, as a dense table in float64.
@@ -23,9 +25,13 @@ COLUMNS_FRACTION = 0.05
 MAX_STORED = 2**31 - 1
 
 
-def takes_sparse(formula: KernelFormula, data: Any) -> bool:
-    """Whether the kernel of a formula has values of these CSR samples as they are."""
-    return formula.term in (Term.PRODUCT, Term.SQUARED) and max(data.nnz, *data.shape) <= MAX_STORED
+def takes_sparse(kernel: Kernel, data: Any) -> bool:
+    """Whether a supported kernel has values of these CSR samples as they are."""
+    inner = all(
+        isinstance(part, NativeKernel) and part.formula.term in (Term.PRODUCT, Term.SQUARED)
+        for part in parts_of(kernel)
+    )
+    return inner and max(data.nnz, *data.shape) <= MAX_STORED
 
 
 @dataclass(frozen=True)
