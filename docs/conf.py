@@ -35,6 +35,7 @@ exclude_patterns = ["_extensions", "_templates"]
 templates_path = ["_templates"]
 nitpicky = False  # types in docstrings are prose
 
+highlight_language = "none"  # blocks without a language are output and formulas
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
 
@@ -70,6 +71,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("maxmargin",),
     "reference_url": {"maxmargin": None},
+    "min_reported_time": 3600,  # times of a build say little
     "show_memory": False,
     "write_computation_times": False,
     "parallel": 2,
@@ -77,13 +79,16 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "maxmargin"
+html_logo = html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "header_links_before_dropdown": 7,
+    "logo": {"text": "maxmargin"},
+    "header_links_before_dropdown": 8,
+    "navbar_persistent": ["search-button"],
     "navigation_depth": 2,
     "show_prev_next": False,
     "show_nav_level": 1,

@@ -23,6 +23,7 @@ PAGES = {
     },
 }
 LINK = re.compile(r"\]\(([^)#:]+)")
+NAMED_BY_FILE = re.compile(r"\[[\w/]+\.md\]\(")
 SCRIPT = re.compile(r"examples/(gallery|teaching)/(.+)\.py")
 
 
@@ -33,8 +34,9 @@ def page_of(file: str) -> str:
 
 
 def redirected(text: str, file: str) -> str:
-    """Return the text of a file with its links as they are on its page."""
+    """Return the text of a file with its links as they are on its page; names of files become titles of pages."""
     folder, place = dirname(file), dirname(page_of(file))
+    text = NAMED_BY_FILE.sub("[](", text)
     return LINK.sub(lambda link: "](" + relpath(page_of(normpath(join(folder, link[1]))), place), text)
 
 
