@@ -12,6 +12,7 @@ from maxmargin.problems.losses import conjugate, residuals
 from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.resources import blas_thread_limit
 from maxmargin.selection.free_equations import MAX_FREE, FreeInverse
+from maxmargin.selection.kernel_rows import KernelRows, blas_threads
 from maxmargin.selection.restricted_problems import KernelTable, Variations
 
 #: The violation of the common point relative to the tolerance of values.
@@ -62,6 +63,7 @@ class CommonPoint:
         Of each variable in the primal.
     scale : float
         Of the gradient.
+    rows : KernelRows
     variables : int array
         Those that are free or close to leaving their bounds, in ascending order.
     table : KernelTable
@@ -76,14 +78,15 @@ class CommonPoint:
         self.second = np.full(count, -1, dtype=np.int64)
         with_two = split.kinked if whole.size == count else np.arange(count)
         self.second[with_two] = count + np.arange(len(with_two))
-        self.cache_bytes, self.threads = cache_bytes, threads
+        self.threads = threads
         self.problem = bounded(split.problem, dual)
+        self.rows = KernelRows(self.problem, cache_bytes // 2, threads)
         self.dual = np.clip(split.dual(dual), self.problem.lower, self.problem.upper)
         self.gradient = self.problem.gradient(self.dual)
         self.scale = float(np.abs(whole.linear).max()) or float(np.abs(self.gradient).max()) or 1.0
         self.offset = interval_midpoint(*offset_bounds(self.problem, self.dual, self.gradient))
         self.variables = self._nearest()
-        self._tabulate()
+        self.table = KernelTable(self.rows, self.variables)
         self.inverse = self._invert()
         if not self._solve_equations():
             self._polish()
@@ -106,14 +109,14 @@ class CommonPoint:
         distance = np.where(at_bound, np.abs(problem.minus_groups(self.gradient, self.offset)), 0.0)
         return np.sort(np.argpartition(distance, count)[:count])
 
-    def _tabulate(self) -> None:
-        self.table = KernelTable(self.problem, self.variables, self.cache_bytes // 2, self.threads)
-
     def _invert(self) -> FreeInverse | None:
         problem, dual = self.problem, self.dual
-        if np.sum((dual > problem.lower) & (dual < problem.upper)) > MAX_FREE:
+        free = np.flatnonzero((dual > problem.lower) & (dual < problem.upper))
+        if len(free) > MAX_FREE:
             return None
-        return FreeInverse(problem, dual, self.variables, self.table.square, self.threads)
+        inverse = FreeInverse(problem, free, self.rows.block(free, free), self.threads)
+        inverse.places = np.searchsorted(self.variables, free)
+        return inverse
 
     def _solve_equations(self) -> bool:
         """Solve the equations of the free variables; return whether all others then satisfy optimality."""
@@ -123,12 +126,12 @@ class CommonPoint:
         for _ in range(NEWTON_STEPS):
             slack = problem.minus_groups(self.gradient, self.offset)[free]
             rhs = np.concatenate([slack, problem.total - problem.group_sums(self.dual)])
-            with blas_thread_limit(self.threads):
+            with blas_thread_limit(blas_threads(len(free), self.threads)):
                 step = self.inverse.inverse @ rhs
             dual = self.dual[free] + step[: len(free)]
             if not ((dual > problem.lower[free]) & (dual < problem.upper[free])).all():
                 return False
-            gradient = self.gradient - self.table.change(free, dual - self.dual[free])
+            gradient = self.gradient - self.rows.decrease(free, dual - self.dual[free])
             self.dual[free], self.gradient = dual, gradient
             self.offset = self.offset + step[len(free) :]
         return not self.violators(self.dual, self.gradient, self.offset, EXACT_TOLERANCE).any()
@@ -138,7 +141,7 @@ class CommonPoint:
         missing = np.setdiff1d(np.flatnonzero(others), self.variables)
         if len(missing):
             self.variables = np.sort(np.concatenate([self.variables, missing]))
-            self._tabulate()
+            self.table = KernelTable(self.rows, self.variables)
             if self.inverse is not None:
                 self.inverse.places = np.searchsorted(self.variables, self.inverse.variables)
         return bool(len(missing))
@@ -212,10 +215,19 @@ class CommonPoint:
 
     def value_of(self, formulation: Formulation, sample: int, gradient: Floats, offset: Floats) -> float:
         """Return the decision value of a sample at a point where its variables are 0."""
-        product = np.zeros(self.whole.size)
-        product[sample] = self.problem.linear[sample] - gradient[sample]
-        expansion = formulation.expand(self.whole, product, offset)  # scales the product like the dual
-        return float(expansion.coefficients[sample] + expansion.offset)
+        return self._value(formulation, sample, float(self.problem.linear[sample] - gradient[sample]), offset)
+
+    def value_from(self, formulation: Formulation, sample: int, variable: int, value: float, offset: Floats) -> float:
+        """Return the decision value of a sample, given linear − ridge b − slack of one of its variables."""
+        group = self.problem.group[variable]
+        product = value - (float(offset[group]) if group >= 0 else 0.0)
+        return self._value(formulation, variable if variable < self.whole.size else sample, product, offset)
+
+    def _value(self, formulation: Formulation, variable: int, product: float, offset: Floats) -> float:
+        products = np.zeros(self.whole.size)
+        products[variable] = product  # is scaled like the dual vector
+        expansion = formulation.expand(self.whole, products, offset)
+        return float(expansion.coefficients[variable % self.count] + expansion.offset)
 
     def values(self, formulation: Formulation) -> Floats:
         """Return the decision values of all samples at the common point."""

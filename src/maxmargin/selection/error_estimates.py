@@ -25,6 +25,7 @@ from maxmargin.selection import least_squares
 from maxmargin.selection.common_point import CommonPoint
 from maxmargin.selection.leave_one_out import LeaveOneOut, LeftOutSearch, check_machine, leave_one_out
 from maxmargin.selection.left_out_result import LeftOut
+from maxmargin.selection.removal_paths import RemovalPaths
 
 #: Kernel values that are computed at a time.
 BLOCK_VALUES = 2**22
@@ -180,24 +181,13 @@ def _left_out_by_span(point: CommonPoint, one: _Estimated) -> Floats:
     used = np.flatnonzero(one.dual)
     if isinstance(one.problem.matrix, SignedMatrix) or problem.groups > 1 or point.inverse is None:
         return np.full(len(left_out), np.nan)
-    free = (point.dual > problem.lower) & (point.dual < problem.upper)
-    lonely = problem.groups - len(np.unique(problem.group[free & (problem.group >= 0)]))
-    for first in range(0, len(used), max(1, BLOCK_VALUES // max(1, len(point.variables)))):
-        some = used[first : first + max(1, BLOCK_VALUES // max(1, len(point.variables)))]
-        own = np.array([_nonzero_variable(point, sample) for sample in some.tolist()], dtype=np.int64)
-        table = point.table.extended(np.setdiff1d(own, point.variables))
-        order = np.argsort(table.variables)
-        places = order[np.searchsorted(table.variables, own, sorter=order)]
-        spans = point.inverse.spans(table.square, table.variables, places)
-        spans = np.where(lonely > 0, np.inf, spans)
-        left_out[some] -= _scale(point, one.formulation) * one.dual[some] * spans
+    lonely = problem.groups - len(np.unique(problem.group[point.inverse.variables]))
+    if lonely > 0:
+        spans = np.full(len(used), np.inf)
+    else:
+        spans = RemovalPaths(point, used[:0]).spans(point.used_variables(used))
+    left_out[used] -= _scale(point, one.formulation) * one.dual[used] * spans
     return left_out
-
-
-def _nonzero_variable(point: CommonPoint, sample: int) -> int:
-    """Return the variable of a support vector that is not 0."""
-    own = point.variables_of(sample)
-    return int(own[np.abs(point.dual[own]).argmax()])
 
 
 def _risky(point: CommonPoint, one: _Estimated) -> np.ndarray:

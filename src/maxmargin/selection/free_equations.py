@@ -8,10 +8,12 @@ have reached a bound since (a Schur complement).
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import lapack
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.problems import DualProblem
 from maxmargin.resources import blas_thread_limit
+from maxmargin.selection.kernel_rows import blas_threads
 
 #: Above this number of free variables the inverse takes too long.
 MAX_FREE = 4000
@@ -29,32 +31,29 @@ class FreeInverse:
     Parameters
     ----------
     problem : DualProblem
-    dual : float array
     variables : int array
-        Those of a table, the free ones among them.
+        The free ones.
     square : float array
-        Their matrix.
+        Their matrix; its diagonal is changed.
     threads : int
+
+    Attributes
+    ----------
+    inverse : float array
+        Of the matrix of the variables, bordered by the groups.
+    places : int array
+        Of the variables within a table of some more.
     """
 
-    def __init__(self, problem: DualProblem, dual: Floats, variables: Indices, square: Floats, threads: int) -> None:
-        at = variables
-        free = (dual[at] > problem.lower[at]) & (dual[at] < problem.upper[at])
-        self.problem, self.threads = problem, threads
-        self.places = np.flatnonzero(free)  # within the table
-        self.variables = at[self.places]
-        count, groups = len(self.places), problem.groups
-        border = self.border(self.variables)
-        matrix = np.zeros((count + groups, count + groups))
-        matrix[:count, :count] = square[np.ix_(self.places, self.places)]
-        diagonal = np.arange(count)
-        mean = float(matrix[diagonal, diagonal].mean()) if count else 1.0
-        matrix[diagonal, diagonal] += problem.ridge[self.variables] + RELATIVE_RIDGE * mean
-        matrix[:count, count:], matrix[count:, :count] = border, border.T
-        empty = np.flatnonzero(~border.any(axis=0)) + count  # groups without a free variable
-        matrix[empty, empty] = 1.0
-        with blas_thread_limit(threads):
-            self.inverse = np.linalg.inv(matrix)
+    places: Indices
+
+    def __init__(self, problem: DualProblem, variables: Indices, square: Floats, threads: int) -> None:
+        self.problem, self.threads, self.variables = problem, threads, variables
+        count, diagonal = len(variables), np.arange(len(variables))
+        mean = float(square[diagonal, diagonal].mean()) if count else 1.0
+        square[diagonal, diagonal] += problem.ridge[variables] + RELATIVE_RIDGE * mean
+        with blas_thread_limit(blas_threads(count, threads)):
+            self.inverse = _bordered_inverse(square, self.border(variables))
 
     def border(self, variables: Indices) -> Floats:
         """Return the membership of variables in the groups."""
@@ -63,26 +62,6 @@ class FreeInverse:
     def columns(self, square: Floats, variables: Indices, places: Indices) -> Floats:
         """Return the equations' columns of some variables of a table."""
         return np.vstack([square[np.ix_(self.places, places)], self.border(variables[places]).T])
-
-    def spans(self, square: Floats, variables: Indices, places: Indices) -> Floats:
-        """Return the squared span of some variables of the table.
-
-        That is the squared distance of the sample from the affine span of the free support vectors; of the others, if
-        it is one of them.
-        """
-        columns = self.columns(square, variables, places)
-        with blas_thread_limit(self.threads):
-            projected = self.inverse @ columns
-        spans = square[places, places] - np.einsum("ij,ij->j", columns, projected)
-        own = np.searchsorted(self.places, places)
-        inside = (
-            (own < len(self.places)) & (self.places[np.minimum(own, len(self.places) - 1)] == places)
-            if len(self.places)
-            else np.zeros(len(places), dtype=bool)
-        )
-        with np.errstate(divide="ignore"):
-            spans[inside] = 1.0 / np.diagonal(self.inverse)[own[inside]] - self.problem.ridge[variables[places[inside]]]
-        return np.asarray(np.maximum(spans, 0.0))
 
 
 class FreeSteps:
@@ -152,6 +131,38 @@ def _solution(system: Floats, rhs: Floats) -> Floats:
         return np.asarray(np.linalg.solve(system, rhs))
     except np.linalg.LinAlgError:
         return np.asarray(np.linalg.lstsq(system, rhs, rcond=None)[0])
+
+
+def _bordered_inverse(matrix: Floats, border: Floats) -> Floats:
+    """Return the inverse of [M E; Eᵀ 0], with a diagonal value of 1 for empty columns of E."""
+    count, groups = border.shape
+    empty = ~border.any(axis=0)
+    inverse = np.zeros((count + groups, count + groups))
+    own = _inverse(matrix)
+    sums = own @ border
+    of_groups = border.T @ sums
+    of_groups[empty, empty] = -1.0
+    of_groups = np.asarray(np.linalg.inv(of_groups), dtype=np.float64)
+    weights = sums @ of_groups
+    inverse[:count, :count] = own
+    inverse[:count, :count] -= weights @ sums.T
+    inverse[:count, count:], inverse[count:, :count] = weights, weights.T
+    inverse[count:, count:] = -of_groups
+    return inverse
+
+
+def _inverse(matrix: Floats) -> Floats:
+    """Return the inverse of a symmetric matrix, twice as fast if it is positive definite."""
+    if not len(matrix):
+        return matrix
+    factor, failed = lapack.dpotrf(matrix.T, lower=False)
+    if failed:
+        return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+    upper = np.triu(lapack.dpotri(factor, lower=False, overwrite_c=True)[0])
+    inverse: Floats = np.add(upper, upper.T, dtype=np.float64)
+    diagonal = np.arange(len(matrix))
+    inverse[diagonal, diagonal] *= 0.5
+    return inverse
 
 
 def longest_step(change: Floats, step: Floats, lower: Floats, upper: Floats) -> Floats:

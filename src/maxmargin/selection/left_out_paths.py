@@ -18,6 +18,9 @@ from maxmargin.selection.common_point import MAX_ROUNDS, CommonPoint
 from maxmargin.selection.left_out_result import LeftOut, Report, chunks
 from maxmargin.selection.removal_paths import MARGIN, End, Ends, Goal, RemovalPaths, Removed, can_remove
 
+#: Samples whose paths are followed in one native call.
+CHUNK = 1024
+
 #: Rounding errors of sums in float64, relative to the objective values.
 ROUNDING = 1e-11
 
@@ -78,11 +81,13 @@ class LeftOutPaths:
         """Follow the paths of samples to a goal; return those that are not known then."""
         point, left = self.point, samples
         assert point.inverse is not None
+        point.rows.add(point.variables)
+        point.rows.add(point.used_variables(left))
+        paths = RemovalPaths(point, np.setdiff1d(point.variables, point.inverse.variables))
         for _ in range(MAX_ROUNDS):
-            paths = RemovalPaths(point, np.setdiff1d(point.variables, point.inverse.variables))
             late = np.zeros(point.problem.size, dtype=bool)
             undecided = []
-            for chunk in chunks(left):
+            for chunk in chunks(left, CHUNK):
                 variables = point.used_variables(chunk)
                 removed = paths.remove(variables, goal, missing=None if missing is None else missing[chunk])
                 ends = paths.ends(removed, variables)
@@ -95,8 +100,10 @@ class LeftOutPaths:
             remaining = np.concatenate([np.empty(0, dtype=np.int64), *undecided])
             self.report(len(left) - len(remaining))
             left = remaining
-            if not len(left) or not point.add(late):
+            more = np.setdiff1d(np.flatnonzero(late), paths.variables)
+            if not len(left) or not len(more):
                 break
+            paths.add(more)
         return left
 
     def _use_signs(self, samples: Indices, removed: Removed, ends: Ends, ended: np.ndarray) -> np.ndarray:
@@ -112,14 +119,15 @@ class LeftOutPaths:
 
     def _use_values(self, samples: Indices, removed: Removed, ends: Ends, ended: np.ndarray) -> np.ndarray:
         """Set the values of samples whose paths have ended; return which are known."""
-        point = self.point
-        for row in np.flatnonzero(ended).tolist():
-            sample, dual, gradient = int(samples[row]), ends.duals[row], ends.gradients[row]
-            offset = removed.offsets[row]
-            if not ends.unique[row]:
-                offset = point.offset_at(dual, gradient, point.variables_of(sample))
-            self.found.set_value(sample, point.value_of(self.formulation, sample, gradient, offset))
-        return ended
+        point, known = self.point, ended & ends.unique
+        variables = point.used_variables(samples)
+        for row in np.flatnonzero(known).tolist():
+            sample, variable = int(samples[row]), int(variables[row])
+            found = point.value_from(
+                self.formulation, sample, variable, float(removed.values[row]), removed.offsets[row]
+            )
+            self.found.set_value(sample, found)
+        return np.asarray(known)
 
     def _set_signs(self, samples: Indices, values: Floats) -> None:
         self.found.signs[samples], self.found.proved[samples] = np.sign(values), True

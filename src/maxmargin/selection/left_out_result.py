@@ -47,7 +47,7 @@ class LeftOut:
         self.values[sample], self.signs[sample] = value, 1.0 if value >= 0 else -1.0
 
 
-def chunks(samples: Indices) -> Iterator[Indices]:
+def chunks(samples: Indices, size: int = CHUNK) -> Iterator[Indices]:
     """Yield so many samples at a time as one native call takes."""
-    for first in range(0, len(samples), CHUNK):
-        yield samples[first : first + CHUNK]
+    for first in range(0, len(samples), size):
+        yield samples[first : first + size]

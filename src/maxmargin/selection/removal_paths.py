@@ -8,7 +8,6 @@ than ten.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -19,15 +18,28 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import check_deadline, seconds_until_deadline
 from maxmargin.resources import blas_thread_limit
 from maxmargin.selection.common_point import EXACT_TOLERANCE, CommonPoint, moved
+from maxmargin.selection.kernel_rows import blas_threads
 
 #: The most break points of a path.
 MAX_EXCHANGES = 200
 
-#: By how much a value must differ from 0 for its sign to be proved, relative to the scale of the gradient.
-MARGIN = 1e-9
-
 #: The largest violation of optimality at the end of a path that is due to rounding, relative to the scale.
-ROUNDING = 1e-8
+ROUNDING = 1e-7
+
+#: By how much a value must differ from 0 for its sign to be proved, relative to the scale of the gradient.
+MARGIN = 1e-6
+
+#: Random sums in which rounding errors are looked for.
+SUMS = 4
+
+#: Columns that are checked at a time.
+COLUMNS = 2048
+
+#: The largest relative error of one rounding to single precision.
+SINGLE_ROUNDOFF = 2.0**-24
+
+#: Checks are in single precision first if its errors are at most this, relative to the scale of the gradient.
+MAX_SINGLE_ERROR = 0.05
 
 
 class Goal(IntEnum):
@@ -49,8 +61,7 @@ class End(IntEnum):
     FAILED = 4
 
 
-@dataclass(frozen=True)
-class Removed:
+class Removed(NamedTuple):
     """The ends of the paths of some samples; arrays have a row for each.
 
     Attributes
@@ -82,19 +93,16 @@ class Removed:
 
 
 class Ends(NamedTuple):
-    """The points at the ends of some paths; arrays have a row for each.
+    """Whether the ends of some paths are optima of all variables; arrays have a row for each.
 
     Attributes
     ----------
-    duals, gradients : float arrays
     late : bool array
-        Which variables violate the optimality conditions; the one that was removed does not count.
+        Which variables violate the optimality conditions; those of the sample that was removed do not count.
     unique : bool array of shape (samples,)
         Whether the offsets are: every group has a free variable.
     """
 
-    duals: Floats
-    gradients: Floats
     late: np.ndarray
     unique: np.ndarray
 
@@ -113,40 +121,59 @@ class RemovalPaths:
     def __init__(self, point: CommonPoint, others: Indices) -> None:
         assert point.inverse is not None
         problem = point.problem
-        self.point, self.inverse = point, point.inverse
-        self.free, self.others = point.inverse.variables, others
-        self.variables = np.concatenate([self.free, others])
-        self.place = np.full(problem.size, -1, dtype=np.int64)
-        self.place[self.variables] = np.arange(len(self.variables))
+        self.point, self.inverse, self.free = point, point.inverse, point.inverse.variables
+        self.blas_threads = blas_threads(len(self.free), point.threads)
         self.slack = problem.minus_groups(point.gradient, point.offset)
         self.slack[self.free] = 0.0
-        self._coupled = self._couplings(others)
-        self._projected = self._solved(self._coupled)
-        at = self.variables
+        self.others = others[:0]
+        self._coupled = self._projected = np.empty((len(self.free) + problem.groups, 0))
+        self._reduced = np.empty((0, 0))
+        self._largest = float(np.abs(problem.matrix.diagonal()).max())
+        self.add(others)
+
+    def add(self, others: Indices) -> None:
+        """Let more variables become free."""
+        point = self.point
+        coupled, before = self._couplings(others), len(self.others)
+        projected = self._solved(coupled)
+        self._coupled, self._projected = np.hstack([self._coupled, coupled]), np.hstack([self._projected, projected])
+        self.others = np.concatenate([self.others, others])
+        reduced = np.empty((len(self.others), len(self.others)))
+        reduced[:before, :before] = self._reduced
+        reduced[:, before:] = self.point.rows.block(others, self.others).T
+        with blas_thread_limit(self.blas_threads):
+            reduced[:, before:] -= self._coupled.T @ projected
+        reduced[before:, :before] = reduced[:before, before:].T
+        own = np.arange(before, len(self.others))
+        reduced[own, own] += point.problem.ridge[others]
+        self._reduced = reduced
+        self.variables = at = np.concatenate([self.free, self.others])
+        self.place = np.full(point.problem.size, -1, dtype=np.int64)
+        self.place[at] = np.arange(len(at))
         self._table = _native.RemovalTable(
             columns=self._columns(),
             dual=point.dual[at],
             slack=self.slack[at],
-            lower=problem.lower[at],
-            upper=problem.upper[at],
-            groups=problem.groups,
-            curvature=float(problem.curvature.max()),
+            lower=point.problem.lower[at],
+            upper=point.problem.upper[at],
+            groups=point.problem.groups,
+            curvature=float(point.problem.curvature.max()),
         )
 
     def _couplings(self, variables: Indices) -> Floats:
         """Return the matrix and the groups between the free variables and others."""
-        block = self.point.table.values(self.free, variables)
+        block = self.point.rows.block(self.free, variables)
         return np.vstack([block, self.inverse.border(variables).T])
 
     def _solved(self, couplings: Floats) -> Floats:
-        with blas_thread_limit(self.point.threads):
+        with blas_thread_limit(self.blas_threads):
             return np.asarray(self.inverse.inverse @ couplings)
 
     def _columns(self) -> Floats:
         """Return the columns of the equations between the values of the variables, one in each row."""
-        point, free, size = self.point, len(self.free), len(self.variables)
+        free, size = len(self.free), len(self.variables)
         inverse, projected = self.inverse.inverse, self._projected
-        columns = np.empty((size + point.problem.groups,) * 2)
+        columns = np.empty((size + self.point.problem.groups,) * 2)
         totals = slice(size, None)
         columns[:free, :free] = -inverse[:free, :free]
         columns[:free, free:size] = projected[:free]
@@ -156,11 +183,7 @@ class RemovalPaths:
         columns[totals, totals] = inverse[free:, free:]
         columns[free:size, :free] = -projected[:free].T
         columns[free:size, totals] = -projected[free:].T
-        with blas_thread_limit(point.threads):
-            columns[free:size, free:size] = self._coupled.T @ projected
-        columns[free:size, free:size] -= point.table.values(self.others, self.others)
-        own = np.arange(free, size)
-        columns[own, own] -= point.problem.ridge[self.others]
+        columns[free:size, free:size] = -self._reduced
         return columns
 
     def remove(
@@ -209,17 +232,34 @@ class RemovalPaths:
         offsets = point.offset + numbers[:, 3:]
         return Removed(outcome[:, 0], numbers[:, 0], duals, offsets, numbers[:, 2], outcome[:, 1], changes, slacks)
 
+    def spans(self, variables: Indices) -> Floats:
+        """Return the squared spans of variables.
+
+        That is the squared distance of the sample from the affine span of the free support vectors; of the others, if
+        it is one of them.
+        """
+        place, spans = self.place[variables], np.empty(len(variables))
+        is_free = (place >= 0) & (place < len(self.free))
+        with np.errstate(divide="ignore"):
+            spans[is_free] = 1.0 / np.diagonal(self.inverse.inverse)[place[is_free]]
+        for first in range(0, int((~is_free).sum()), COLUMNS):
+            some = np.flatnonzero(~is_free)[first : first + COLUMNS]
+            coupled = self._couplings(variables[some])
+            spans[some] = self.point.problem.curvature[variables[some]]
+            spans[some] -= np.einsum("ij,ij->j", coupled, self._solved(coupled))
+        return np.asarray(np.maximum(spans - self.point.problem.ridge[variables], 0.0))
+
     def _own_columns(self, variables: Indices) -> tuple[Floats, Floats]:
         """Return the columns of variables that are not in the table, one in each row, and their own slacks there."""
-        point, free = self.point, len(self.free)
+        point, free, size = self.point, len(self.free), len(self.variables)
         coupled = self._couplings(variables)
         solved = self._solved(coupled)
-        size = len(self.variables)
         own = np.empty((len(variables), size + point.problem.groups))
         own[:, :free], own[:, size:] = -solved[:free].T, -solved[free:].T
-        with blas_thread_limit(point.threads):
-            own[:, free:size] = coupled.T @ self._projected
-        own[:, free:size] -= point.table.values(self.others, variables).T
+        if len(self.others):
+            with blas_thread_limit(self.blas_threads):
+                own[:, free:size] = coupled.T @ self._projected
+            own[:, free:size] -= point.rows.block(self.others, variables).T
         response = np.einsum("ij,ij->j", coupled, solved)
         response -= point.problem.curvature[variables]
         return own, response
@@ -238,33 +278,93 @@ class RemovalPaths:
         return other[variables]
 
     def ends(self, removed: Removed, variables: Indices) -> Ends:
-        """Return the dual points at the ends of paths, with gradients that are computed from kernel values."""
-        point, at = self.point, self.variables
-        problem, rows = point.problem, np.arange(len(variables))
-        outside = np.flatnonzero(self.place[variables] < 0)
-        extended = point.table.extended(np.sort(variables[outside]))
-        changes = np.zeros((len(variables), len(extended.variables)))
-        places = np.full(problem.size, -1, dtype=np.int64)
-        places[extended.variables] = np.arange(len(extended.variables))
-        changes[:, places[at]] = removed.changes
-        changes[outside, places[variables[outside]]] = (removed.duals - point.dual[variables])[outside]
-        gradients = extended.gradients(point.gradient, changes)
-        duals = np.tile(point.dual, (len(variables), 1))
-        duals[:, at] = moved(point.dual[at], removed.changes, problem.lower[at], problem.upper[at])
-        duals[rows, variables] = removed.duals
-        slack = gradients - removed.offsets[:, problem.group] if problem.groups else gradients
-        limit = ROUNDING * point.scale
-        late = (slack > limit) & (duals < problem.upper)
-        late |= (slack < -limit) & (duals > problem.lower)
+        """Return whether the ends of paths are optima of all variables, from their kernel values."""
+        point, at, rows = self.point, self.variables, np.arange(len(variables))
+        problem = point.problem
+        late = np.zeros((len(variables), problem.size), dtype=bool)
+        duals = moved(point.dual[at], removed.changes, problem.lower[at], problem.upper[at])
+        late[:, at] = self._violates(removed.slacks, duals, at)
+        late[self._rounded(removed, variables)] = True
+        self._check_others(removed, variables, late)
         late[rows, variables] = False
         second = self._others_of(variables)
         late[rows[second >= 0], second[second >= 0]] = False
-        free = (duals > problem.lower) & (duals < problem.upper)
-        free[rows, variables] = False
+        free = (duals > problem.lower[at]) & (duals < problem.upper[at]) & (at != variables[:, None])
         unique = np.ones(len(variables), dtype=bool)
         for g in range(problem.groups):
-            unique &= free[:, problem.group == g].any(axis=1)
-        return Ends(duals, gradients, late, unique)
+            unique &= free[:, problem.group[at] == g].any(axis=1)
+        return Ends(late, unique)
+
+    def _violates(self, slacks: Floats, duals: Floats, at: Indices) -> np.ndarray:
+        """Return which variables violate the optimality conditions."""
+        limit = ROUNDING * self.point.scale
+        problem = self.point.problem
+        late = (slacks > limit) & (duals < problem.upper[at])
+        late |= (slacks < -limit) & (duals > problem.lower[at])
+        return np.asarray(late)
+
+    def _rounded(self, removed: Removed, variables: Indices) -> np.ndarray:
+        """Return which paths have slacks that are not those of their dual variables: rounding errors have grown.
+
+        The slacks of all paths are compared in sums with random signs, which are off if those of any path are; then
+        those of each path.
+        """
+        point, at = self.point, self.variables
+        changes = self._changes(removed, variables)
+        of_ridge = removed.changes * point.problem.ridge[at]
+        expected = self.slack[at] - removed.slacks - self._shifts(removed, at) - of_ridge
+        limit = ROUNDING * point.scale
+        signs = np.where(np.random.default_rng(len(variables)).random((SUMS, len(variables))) < 0.5, -1.0, 1.0)
+        sums = [(signs @ each, of) for each, of in changes]
+        if np.abs(self._product(sums, at) - signs @ expected).max(initial=0.0) <= limit:
+            return np.zeros(len(variables), dtype=bool)
+        return np.asarray(np.abs(self._product(changes, at) - expected).max(axis=1) > limit)
+
+    def _check_others(self, removed: Removed, variables: Indices, late: np.ndarray) -> None:
+        """Set which variables that are not in the table violate the optimality conditions.
+
+        Those for which single precision does not decide are checked again.
+        """
+        rest, limit = np.flatnonzero(self.place < 0), ROUNDING * self.point.scale
+        changes = self._changes(removed, variables)
+        shifts = self._shifts(removed, rest)
+        terms = sum(len(of) for _, of in changes) + 4
+        error = SINGLE_ROUNDOFF * terms * self._largest * sum(np.abs(each).sum(axis=1) for each, _ in changes)[:, None]
+        single = error.max(initial=0.0) <= MAX_SINGLE_ERROR * self.point.scale
+        for first in range(0, len(rest), COLUMNS):
+            part = np.arange(first, min(first + COLUMNS, len(rest)))
+            if single:
+                slacks = self.slack[rest[part]] - self._product(changes, rest[part], np.float32) - shifts[:, part]
+                dual, problem = self.point.dual[rest[part]], self.point.problem
+                doubtful = (slacks > limit - error) & (dual < problem.upper[rest[part]])
+                doubtful |= (slacks < error - limit) & (dual > problem.lower[rest[part]])
+                part = part[doubtful.any(axis=0)]
+            some = rest[part]
+            slacks = self.slack[some] - self._product(changes, some) - shifts[:, part]
+            late[:, some] = self._violates(slacks, self.point.dual[some], some)
+
+    def _changes(self, removed: Removed, variables: Indices) -> list[tuple[Floats, Indices]]:
+        """Return the changes of the variables of the table, and of those removed that are not in it, with these."""
+        outside = np.flatnonzero(self.place[variables] < 0)
+        own = np.zeros((len(variables), len(outside)))
+        own[outside, np.arange(len(outside))] = (removed.duals - self.point.dual[variables])[outside]
+        return [(removed.changes, self.variables), (own, variables[outside])]
+
+    def _product(self, changes: list[tuple[Floats, Indices]], at: Indices, kind: type = np.float64) -> Floats:
+        """Return the products of changes and the rows of the matrix at some variables."""
+        product = np.zeros((len(changes[0][0]), len(at)))
+        with blas_thread_limit(self.blas_threads):
+            for each, of in changes:
+                if len(each) <= SUMS:  # less work than a copy of the block
+                    product += (each @ self.point.rows.rows(of))[:, at]
+                    continue
+                product += each.astype(kind, copy=False) @ self.point.rows.block(of, at).astype(kind, copy=False)
+        return product
+
+    def _shifts(self, removed: Removed, at: Indices) -> Floats:
+        """Return the changes of the offsets of some variables."""
+        shifts, group = removed.offsets - self.point.offset, self.point.problem.group[at]
+        return shifts[:, group] if len(self.point.offset) else np.zeros((len(shifts), len(at)))
 
 
 def can_remove(point: CommonPoint) -> bool:

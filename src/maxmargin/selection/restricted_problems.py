@@ -8,6 +8,7 @@ change of these variables, on one table of kernel values, and solved in native c
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from time import perf_counter
 from typing import NamedTuple
 
@@ -15,8 +16,8 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import check_deadline, seconds_until_deadline
-from maxmargin.problems import DualProblem
 from maxmargin.resources import blas_thread_limit
+from maxmargin.selection.kernel_rows import KernelRows
 from maxmargin.solvers.smo.small_problem_batch import MAX_FREE, NO_INDICES, NO_KINKS, SmallProblemBatch
 
 #: Pair steps after which the point of a variation is returned as it is: for each variable, and in an exact solution.
@@ -25,84 +26,49 @@ STEPS_PER_VARIABLE, MOST_STEPS = 100, 200_000
 #: By how much the sum that is needed may exceed what the bounds allow, relative to it: rounding errors.
 RELATIVE_SUM_ERROR = 1e-9
 
-#: Rows of the table that are computed at a time.
-ROWS_PER_REQUEST = 256
-
 
 class KernelTable:
-    """Kernel values of some variables: with each other, and with all variables.
+    """Some variables, and their values with each other, which are computed when they are first needed.
 
     Parameters
     ----------
-    problem : DualProblem
+    rows : KernelRows
     variables : int array
         In ascending order.
-    budget : int
-        Bytes for rows of all variables; beyond it products are computed without storing them.
-    threads : int
     """
 
-    def __init__(self, problem: DualProblem, variables: Indices, budget: int, threads: int) -> None:
-        self.problem, self.variables, self.threads = problem, variables, threads
-        fits = 8 * len(variables) * problem.size <= budget
-        self._rows: Floats | None = self._computed(variables) if fits else None
-        self.square = self.values(variables, variables)
+    def __init__(self, rows: KernelRows, variables: Indices) -> None:
+        self.rows, self.variables = rows, variables
 
-    def _computed(self, variables: Indices) -> Floats:
-        values = np.empty((len(variables), self.problem.size))
-        for first in range(0, len(variables), ROWS_PER_REQUEST):
-            check_deadline()
-            part = slice(first, first + ROWS_PER_REQUEST)
-            values[part] = self.problem.matrix.rows(variables[part])
-        return values
-
-    def values(self, rows: Indices, columns: Indices) -> Floats:
-        """Return the values of some of these variables with any others."""
-        if self._rows is None:
-            return self.problem.matrix.block(rows, columns)
-        return self._rows[np.searchsorted(self.variables, rows)[:, None], columns]
-
-    def change(self, variables: Indices, changes: Floats) -> Floats:
-        """Return how changes of some of these variables decrease the gradient of all variables."""
-        everything = np.arange(self.problem.size)
-        if self._rows is None:
-            product = self.problem.matrix.partial_product(everything, variables, changes)
-        else:
-            every = np.zeros(len(self.variables))
-            every[np.searchsorted(self.variables, variables)] = changes
-            with blas_thread_limit(self.threads):
-                product = every @ self._rows
-        product[variables] += self.problem.ridge[variables] * changes
-        return product
+    @cached_property
+    def square(self) -> Floats:
+        """The values of the variables with each other."""
+        return self.rows.block(self.variables, self.variables)
 
     def extended(self, others: Indices) -> ExtendedTable:
         """Return the table of these variables and, after them, others."""
-        across = self.problem.matrix.block(others, self.variables)
-        own = self.problem.matrix.block(others, others)
-        square = np.block([[self.square, across.T], [across, own]])
-        rows = None if self._rows is None else self._computed(others)
-        return ExtendedTable(self, np.concatenate([self.variables, others]), square, self._rows, rows)
+        across = self.rows.block(self.variables, others)
+        own = self.rows.problem.matrix.block(others, others)
+        square = np.block([[self.square, across], [across.T, own]])
+        return ExtendedTable(self.rows, np.concatenate([self.variables, others]), square)
 
 
 @dataclass(frozen=True)
 class ExtendedTable:
     """The values of the variables of a table and a few more."""
 
-    table: KernelTable
+    rows: KernelRows
     variables: Indices
     square: Floats
-    rows: Floats | None
-    more: Floats | None
 
     def gradients(self, gradient: Floats, changes: Floats) -> Floats:
         """Return the gradient after each of some changes of the variables."""
-        problem, count = self.table.problem, len(self.table.variables)
+        problem = self.rows.problem
         after = np.tile(gradient, (len(changes), 1))
         after[:, self.variables] -= problem.ridge[self.variables] * changes
-        if self.rows is not None and self.more is not None:
-            with blas_thread_limit(self.table.threads):
-                after -= changes[:, :count] @ self.rows
-                after -= changes[:, count:] @ self.more
+        if self.rows.add(self.variables):
+            with blas_thread_limit(self.rows.threads):
+                after -= changes @ self.rows.rows(self.variables)
             return after
         everything = np.arange(problem.size)
         for row, change in zip(after, changes, strict=True):
@@ -149,7 +115,7 @@ class Variations:
 
         `exact` solves the equations of few free variables as well. Points after `max_steps` are returned as they are.
         """
-        problem, (count, size) = self.table.table.problem, self.gradient.shape
+        problem, (count, size) = self.table.rows.problem, self.gradient.shape
         group = problem.group[self.table.variables]
         near = np.zeros((count, size)) if self.near is None else self.near
         start, feasible = np.clip(near, self.lower, self.upper), np.ones(count, dtype=bool)

@@ -1,0 +1,82 @@
+"""Rows of a matrix in memory, each computed when it is first needed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.deadline import check_deadline
+from maxmargin.problems import DualProblem
+from maxmargin.resources import blas_thread_limit
+
+#: Rows that are computed at a time.
+ROWS_PER_REQUEST = 256
+
+#: Up to this size, products of matrices take one thread: others would wait longer than they compute.
+SINGLE_THREADED = 512
+
+
+def blas_threads(size: int, threads: int) -> int:
+    """Return the number of threads for products of matrices, the smaller side of which has a size."""
+    return threads if size > SINGLE_THREADED else 1
+
+
+class KernelRows:
+    """Rows of the matrix of a problem.
+
+    Parameters
+    ----------
+    problem : DualProblem
+    budget : int
+        Bytes for rows; values of rows beyond it are computed again whenever they are needed.
+    threads : int
+    """
+
+    def __init__(self, problem: DualProblem, budget: int, threads: int) -> None:
+        self.problem, self.threads = problem, threads
+        self._most = budget // (8 * problem.size)
+        self._place = np.full(problem.size, -1, dtype=np.int64)
+        self._known = 0
+        self._values = np.empty((min(self._most, problem.size), problem.size))  # memory that is not used is not taken
+
+    def add(self, variables: Indices) -> bool:
+        """Compute the rows of variables; return whether there is memory for all of them."""
+        missing = variables[self._place[variables] < 0]
+        known = self._known
+        if not len(missing) or known + len(missing) > self._most:
+            return not len(missing)
+        for first in range(0, len(missing), ROWS_PER_REQUEST):
+            check_deadline()
+            some = missing[first : first + ROWS_PER_REQUEST]
+            self._values[known + first : known + first + len(some)] = self.problem.matrix.rows(some)
+        self._place[missing] = known + np.arange(len(missing))
+        self._known += len(missing)
+        return True
+
+    def rows(self, variables: Indices) -> Floats:
+        """Return whole rows, without a copy if they are in memory next to each other."""
+        if not self.add(variables):
+            return self.problem.matrix.rows(variables)
+        at = self._place[variables]
+        if len(at) and (np.diff(at) == 1).all():
+            return self._values[at[0] : at[-1] + 1]
+        return self._values[at]
+
+    def block(self, rows: Indices, columns: Indices) -> Floats:
+        """Return the values of some rows at some columns."""
+        if not self.add(rows):
+            return self.problem.matrix.block(rows, columns)
+        at = self._place[rows]
+        if len(at) and (np.diff(at) == 1).all():
+            return self._values[at[0] : at[-1] + 1].take(columns, axis=1)
+        return self._values[at[:, None], columns]
+
+    def decrease(self, variables: Indices, changes: Floats) -> Floats:
+        """Return how changes of some variables decrease the gradient of all variables."""
+        if self.add(variables):
+            with blas_thread_limit(self.threads):
+                product = changes @ self.rows(variables)
+        else:
+            product = self.problem.matrix.partial_product(np.arange(self.problem.size), variables, changes)
+        product[variables] += self.problem.ridge[variables] * changes
+        return np.asarray(product)
