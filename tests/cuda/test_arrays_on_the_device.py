@@ -156,7 +156,7 @@ def test_torch():
 
 
 ARRAY_API = """
-import array_api_strict, numpy, sklearn
+import array_api_strict, numpy, pyarrow, sklearn
 from maxmargin import SVC, LinearSVC
 random = numpy.random.default_rng(0)
 X = random.normal(size=(60, 3))
@@ -168,6 +168,8 @@ with sklearn.config_context(array_api_dispatch=True):
     found = model.decision_function(xp.asarray(X))
     labels = model.predict(xp.asarray(X))
     assert type(model.decision_function(X)) is numpy.ndarray
+    words = SVC().fit(X, pyarrow.array(["no", "yes"] * 30))  # exports DLPack, but is no array of numbers
+    assert type(words.predict(xp.asarray(X))) is numpy.ndarray
 assert type(found) is type(labels) is type(xp.asarray(X)), (type(found), type(labels))
 assert (numpy.asarray(found) == expected).all()
 """
@@ -176,6 +178,7 @@ assert (numpy.asarray(found) == expected).all()
 def test_array_api_dispatch_of_scikit_learn():
     """Samples in host memory of another library, where scikit-learn is told to follow it."""
     pytest.importorskip("array_api_strict")
+    pytest.importorskip("pyarrow")
     done = subprocess.run(
         [sys.executable, "-c", ARRAY_API],
         env=os.environ | {"SCIPY_ARRAY_API": "1"},

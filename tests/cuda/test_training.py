@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from maxmargin import SVC, SVR, OneClassSVM
+from maxmargin import SVC, SVR, NuSVC, OneClassSVM
 from maxmargin.cuda import block_values, sparse_values
 from maxmargin.cuda.device import DeviceError, is_available
 from maxmargin.kernels import FunctionKernel, Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
@@ -70,6 +70,25 @@ def test_other_formulations(model, name):
     on_cpu = type(model)(**parameters).fit(X, y)
     on_gpu = type(model)(**parameters | {"device": "cuda"}).fit(X, y)
     assert_same_optimum(on_gpu, on_cpu)
+
+
+@pytest.mark.parametrize("model", [SVC(), SVC(multi_class="ovr"), NuSVC(nu=0.2)], ids=repr)
+def test_several_classes(model):
+    X, y = samples(300)
+    labels = np.digitize(y, [-0.5, 0.0, 0.5])
+    on_cpu = type(model)(**model.get_params()).fit(X, labels)
+    on_gpu = type(model)(**model.get_params() | {"device": "cuda"}).fit(X, labels)
+    for found, expected in zip(on_gpu.certificate_, on_cpu.certificate_, strict=True):
+        assert found.violation <= 1e-3
+        assert abs(found.dual - expected.dual) <= found.gap + expected.gap
+    expected = on_gpu.set_params(device="cpu").decision_function(X)
+    np.testing.assert_allclose(on_gpu.set_params(device="cuda").decision_function(X), expected, atol=1e-10)
+
+
+def test_probabilities():
+    X, y = samples(300)
+    on_cpu, on_gpu = (SVC(probability=True, device=device).fit(X, y > 0) for device in ("cpu", "cuda"))
+    np.testing.assert_allclose(on_gpu.predict_proba(X), on_cpu.predict_proba(X), atol=0.02)
 
 
 def hard_cases():

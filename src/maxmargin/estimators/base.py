@@ -49,12 +49,9 @@ class Estimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]  # sciki
         return None if self._precomputed else "C"
 
     def _follows_library(self, array: Any) -> bool:
-        return (
-            type(array) is not np.ndarray
-            and hasattr(array, "__dlpack__")
-            and not isinstance(array, np.generic)
-            and bool(get_config()["array_api_dispatch"])
-        )
+        if isinstance(array, np.ndarray | np.generic) or not get_config()["array_api_dispatch"]:
+            return False
+        return hasattr(array, "__array_namespace__") or type(array).__module__ == "torch"  # which has no namespace
 
     def _accepts(self, X: Any, reset: bool) -> bool:
         """Whether samples are a valid array or CSR already, which scikit-learn would return as they are.
