@@ -11,7 +11,7 @@ from maxmargin.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/command_line.md"
-SECTIONS = ("train", "predict", "evaluate", "info", "grid", "easy")
+SECTIONS = ("train", "predict", "evaluate", "info", "grid", "advise", "easy")
 LIMITED = "limit reached"
 
 

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from maxmargin.datasets import chessboard
 from maxmargin.machines.validation.training_data import resolve_gamma
-from maxmargin.search import choose_estimator, model_selection
+from maxmargin.search import choose_estimator, model_selection, selection_plan
 from maxmargin.search.data_summary import choose_range, densify, summarize, typical_gamma
 
 RANDOM = np.random.default_rng(0)
@@ -59,8 +59,8 @@ class TestChoice:
         assert choice.estimator.epsilon == pytest.approx(0.1 * np.std(unit * y))
 
     def test_large_data_are_searched_on_a_subset_and_confirmed_on_a_larger_one(self, monkeypatch):
-        monkeypatch.setattr(model_selection, "SEARCH_SAMPLES", 100)
-        monkeypatch.setattr(model_selection, "CONFIRMATION_SAMPLES", 200)
+        monkeypatch.setattr(selection_plan, "SEARCH_SAMPLES", 100)
+        monkeypatch.setattr(selection_plan, "CONFIRMATION_SAMPLES", 200)
         seen = []
         choice = choose_estimator(
             *chessboard(1000, noise=0.0), classification=True, folds=3, callback=lambda name, _: seen.append(name)
@@ -73,7 +73,7 @@ class TestChoice:
         assert any("on 400 samples" in reason for reason in choice.reasons)
 
     def test_landmarks_for_very_large_data(self, monkeypatch):
-        monkeypatch.setattr(model_selection, "MAX_EXACT_SAMPLES", 250)
+        monkeypatch.setattr(selection_plan, "MAX_EXACT_SAMPLES", 250)
         choice = choose_estimator(*BOARD, classification=True, folds=3, seed=3)
         assert type(choice.estimator).__name__ == "KernelApproximationSVC"
         assert choice.estimator.random_state == 3
@@ -112,7 +112,7 @@ class TestChoice:
 
     @pytest.mark.parametrize("cause", ["Ctrl-C came", "the callback asked to stop", "the time limit was reached"])
     def test_the_reason_why_a_choice_is_not_confirmed(self, cause, monkeypatch):
-        monkeypatch.setattr(model_selection, "SEARCH_SAMPLES", 100)
+        monkeypatch.setattr(selection_plan, "SEARCH_SAMPLES", 100)
 
         def callback(name, found):
             if name == "confirmation" and cause == "Ctrl-C came":
@@ -130,7 +130,7 @@ class TestChoice:
         assert choice.score is not None
 
     def test_ctrl_c_before_the_first_trial_of_the_confirmation(self, monkeypatch):
-        monkeypatch.setattr(model_selection, "SEARCH_SAMPLES", 100)
+        monkeypatch.setattr(selection_plan, "SEARCH_SAMPLES", 100)
 
         def interrupted(*arguments, **options):
             raise KeyboardInterrupt

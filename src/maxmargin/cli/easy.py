@@ -89,8 +89,8 @@ def _select_train_and_write(options: argparse.Namespace, output: Output, files: 
         test_options.first_index = "0"  # even if no index of the test data is 0
     test = None if options.test is None else data.read_data(test_options, options.test, need_labels=True)
     reading = perf_counter() - started
-    classification = _is_classification(options, samples)
-    samples, test, scaling, decisions = _prepare(samples, test, classification)
+    classification = is_classification(options, samples)
+    samples, test, scaling, decisions = prepare(samples, test, classification)
     for sentence in decisions:
         output.remark(sentence)
     stem = files["model"].with_suffix("")
@@ -145,14 +145,15 @@ def _journals(files: dict[str, Path]) -> list[Path]:
     return [Path(path) for path in journals(files["model"].with_suffix("")).values()]
 
 
-def _is_classification(options: argparse.Namespace, samples: Samples) -> bool:
+def is_classification(options: argparse.Namespace, samples: Samples) -> bool:
+    """Return whether the task is classification, by the option or by the labels."""
     if options.task == "regression" and samples.y is not None and samples.y.dtype.kind not in "fiu":
         raise ValueError("the labels are text, and regression needs numbers")
     assert samples.y is not None
     return are_classes(samples.y) if options.task is None else options.task == "classification"
 
 
-def _prepare(
+def prepare(
     samples: Samples, test: Samples | None, classification: bool
 ) -> tuple[Samples, Samples | None, Scaling | None, list[str]]:
     """Return the scaled training and test samples, the scaling (None if not needed), and the decisions."""

@@ -34,6 +34,7 @@ class Command(NamedTuple):
 #: Commands whose modules have `add_options(parser)` and `run(options) -> int`.
 COMMANDS: dict[str, Command] = {
     "easy": Command("easy", "scale data, choose an estimator and its parameters, train, test, and write a report"),
+    "advise": Command("advise", "say which estimators, scaling and parameters easy would try for a file, and why"),
     "train": Command("train", "train an estimator, verify the solution, write the model"),
     "predict": Command("predict", "predict new samples with a model"),
     "evaluate": Command(

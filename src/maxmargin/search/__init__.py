@@ -18,6 +18,7 @@ Public: `grid_search`, `GridSearchResult`, `PointScore`, `Point`, `powers`, `cho
 - `novelty_score`: a score of novelty detectors without labels.
 - `search_progress`: the progress line of a search.
 - `data_summary`: size, density and labels of a data set, recommended scaling, default γ.
+- `selection_plan`: what a model selection tries, from the summary of the data.
 - `model_selection`: `choose_estimator`, which selects an estimator and its parameters within a time limit.
 - `score_colormap`: colours and text of scores in tables and figures.
 """

@@ -1,9 +1,6 @@
 """Selection of an estimator and its parameters for a data set, within a time limit.
 
-- Many features with few nonzeros (text): linear models are as accurate as kernel models and much faster.
-- Up to 100,000 samples: the Gaussian kernel, unless a linear model reaches the same cross-validation score.
-- More samples, or less time: for classification the same kernel, approximated by landmarks
-  (`KernelApproximationSVC`); for regression a linear model.
+`selection_plan` decides what is tried; here it is tried.
 
 C and γ are searched on a subset of large data, on a coarse grid with two refinements. The best points are then scored
 on a larger subset, also with a smaller C: the sum of the slacks grows with the number of samples, so the best C tends
@@ -21,34 +18,16 @@ from typing import Any
 
 from sklearn.base import clone
 
-from maxmargin.estimators import SVC, SVR, KernelApproximationSVC, LinearSVC, LinearSVR
+from maxmargin.estimators import SVC, KernelApproximationSVC
 from maxmargin.resources import thread_count
 from maxmargin.search.cross_validated_search import grid_search, score_points
 from maxmargin.search.data_summary import DataSummary, summarize, typical_gamma
 from maxmargin.search.fold_scoring import draw_subset
-from maxmargin.search.grid import powers
 from maxmargin.search.grid_search_result import INTERRUPTED, STOPPED, GridSearchResult, PointScore
 from maxmargin.search.score_colormap import format_score
+from maxmargin.search.selection_plan import Candidate, SelectionPlan, plan_selection
 
-#: Data with more features than this and a smaller fraction of nonzeros are treated as text.
-MIN_TEXT_FEATURES, MAX_TEXT_DENSITY = 1000, 0.05
-
-#: Limit on the samples for an exact kernel estimator.
-MAX_EXACT_SAMPLES = 100_000
-
-#: Sizes of the subsets: for the search, for the search in one-vs-one training (whose problems are small), for the
-#: search of a linear model alone, and for the confirmation. Data of up to `WHOLE_RATIO` times the size are not reduced.
-SEARCH_SAMPLES, SEARCH_SAMPLES_ONE_VS_ONE, SEARCH_SAMPLES_LINEAR, CONFIRMATION_SAMPLES = 4_000, 2_500, 50_000, 16_000
-WHOLE_RATIO = 1.5
-
-#: ε of a regression, in standard deviations of the targets.
-RELATIVE_EPSILON = 0.1
-
-#: Grids: from, to, ratio. γ is relative to `typical_gamma`, C of a regression to the deviation of the targets.
-C_RANGE = (2.0**-5, 2.0**11, 16.0)
-REGRESSION_C_RANGE = (2.0**-5, 2.0**7, 16.0)
-LINEAR_C_RANGE = (2.0**-11, 2.0**9, 16.0)
-GAMMA_RANGE = (2.0**-8, 2.0**4, 16.0)
+#: Refinements of the grids.
 REFINEMENTS = 2
 
 #: Number of the best points that are scored again on more samples.
@@ -169,15 +148,20 @@ class _ModelSelection:
     journals: dict[str, str]
     resume: bool
     callback: SelectionCallback | None
-    reasons: list[str] = field(default_factory=list)
+    plan: SelectionPlan = field(init=False)
+    reasons: list[str] = field(init=False)
     searches: dict[str, GridSearchResult] = field(default_factory=dict)
     started: float = field(default_factory=perf_counter)
     stopped: bool = False  # by Ctrl-C outside of the searches
 
+    def __post_init__(self) -> None:
+        self.plan = plan_selection(self.summary)
+        self.reasons = list(self.plan.reasons)
+
     def choose(self) -> ModelChoice:
         """Search, confirm on more samples, and choose."""
-        linear, kernel = _candidates(self.summary, self.reasons)
-        rows = self._subset(self._search_samples(kernel), self.common["seed"])
+        linear, kernel = self.plan.linear, self.plan.kernel
+        rows = self._subset(self.plan.search_samples, self.common["seed"])
         if len(rows) < self.summary.rows:
             self.reasons.append(f"parameters were searched on {len(rows):,} of {self.summary.rows:,} samples")
         try:
@@ -201,20 +185,12 @@ class _ModelSelection:
         final = self._final(estimator, score.seconds / self.common["folds"], samples)
         return ModelChoice(final, self.summary, score, tuple(self.reasons), self.searches, self._interrupted)
 
-    def _search_samples(self, kernel: _Candidate | None) -> int:
-        """Return the size of the subset on which parameters are searched."""
-        if kernel is None:
-            return SEARCH_SAMPLES_LINEAR
-        several_classes = self.summary.classes is not None and len(self.summary.classes) > 2
-        return SEARCH_SAMPLES_ONE_VS_ONE if several_classes else SEARCH_SAMPLES
-
     @property
     def _interrupted(self) -> bool:
         return self.stopped or any(result.status == INTERRUPTED for result in self.searches.values())
 
     def _subset(self, count: int, seed: int) -> Any:
-        """Return `count` random rows, or all if there are not many more."""
-        count = self.summary.rows if self.summary.rows <= WHOLE_RATIO * count else count
+        """Return `count` random rows."""
         return draw_subset(self.y, count, seed, self.summary.classes is not None)
 
     def _seconds_until(self, fraction: float) -> float:
@@ -224,7 +200,7 @@ class _ModelSelection:
     def _callback_of(self, name: str) -> Any:
         return None if self.callback is None else lambda result: self.callback(name, result)
 
-    def _search(self, name: str, candidate: _Candidate, rows: Any, deadline: float) -> None:
+    def _search(self, name: str, candidate: Candidate, rows: Any, deadline: float) -> None:
         estimator, costs, widths = candidate
         if widths is not None:
             typical = typical_gamma(self.X[rows])
@@ -251,7 +227,7 @@ class _ModelSelection:
         """Score the best points, and a smaller C, on more samples; return the best, and the number of samples."""
         best = [score.point for score in result.scores[:CONFIRMED_POINTS]]
         points = dict.fromkeys([*best, *(point._replace(C=(point.C or 0.0) / 4) for point in best[:1])])
-        rows = self._subset(max(CONFIRMATION_SAMPLES, 4 * searched), self.common["seed"] + 1)
+        rows = self._subset(self.plan.confirmation_samples, self.common["seed"] + 1)
         confirmed = score_points(
             self.X[rows], self.y[rows], result.estimator, tuple(points), max_seconds=self._seconds_until(1.0),
             callback=self._callback_of("confirmation"), journal=self.journals.get("confirmation"),
@@ -279,7 +255,7 @@ class _ModelSelection:
         expected = (
             seconds * (self.summary.rows / (samples * (folds - 1) / folds)) ** 2 / thread_count(self.common["n_jobs"])
         )
-        if self.summary.rows > MAX_EXACT_SAMPLES:
+        if self.plan.landmarks:
             cause = f"{self.summary.rows:,} samples are too many for exact training"
         elif expected > self.train_seconds:
             cause = f"exact training may take {expected:.0f} s"
@@ -288,41 +264,12 @@ class _ModelSelection:
         self.reasons.append(f"the kernel is approximated by landmarks: {cause}")
         return KernelApproximationSVC(C=estimator.C, gamma=estimator.gamma, random_state=self.common["seed"])
 
-    def _default_choice(self, candidate: _Candidate) -> ModelChoice:
+    def _default_choice(self, candidate: Candidate) -> ModelChoice:
         """Return an estimator with default parameters, because no parameters were scored."""
         cause = "the search was interrupted" if self._interrupted else "the time limit was too short"
         self.reasons.append(f"{cause} before any parameters were scored: these are the defaults")
-        estimator = clone(candidate[0])
-        if candidate[2] is not None:
+        estimator = clone(candidate.estimator)
+        if candidate.relative_gammas is not None:
             estimator.set_params(gamma=typical_gamma(self.X))
         final = self._final(estimator, 0.0, self.summary.rows)
         return ModelChoice(final, self.summary, None, tuple(self.reasons), self.searches, self._interrupted)
-
-
-#: An estimator, values of C, and values of γ relative to the typical one (None: no γ).
-_Candidate = tuple[Any, tuple[float, ...], tuple[float, ...] | None]
-
-
-def _candidates(summary: DataSummary, reasons: list[str]) -> tuple[_Candidate, _Candidate | None]:
-    """Return a linear estimator, and a kernel estimator where that makes sense."""
-    linear_costs, widths = powers(*LINEAR_C_RANGE), powers(*GAMMA_RANGE)
-    costs = powers(*(C_RANGE if summary.classes is not None else REGRESSION_C_RANGE))
-    linear: Any
-    kernel: Any
-    if summary.classes is not None:
-        linear, kernel = LinearSVC(), SVC()
-    else:
-        scale = summary.target_std or 1.0
-        linear, kernel = LinearSVR(epsilon=RELATIVE_EPSILON * scale), SVR(epsilon=RELATIVE_EPSILON * scale)
-        # The same trade-off whatever the unit of the targets.
-        linear_costs, costs = (tuple(cost * scale for cost in values) for values in (linear_costs, costs))
-        reasons.append(f"epsilon is {RELATIVE_EPSILON:g} standard deviations of the targets")
-    candidate = (linear, linear_costs, None)
-    if summary.columns > MIN_TEXT_FEATURES and summary.density < MAX_TEXT_DENSITY:
-        nonzeros = summary.density * summary.columns
-        reasons.append(f"a linear model: {summary.columns:,} features, of which {nonzeros:.0f} per sample are nonzero")
-        return candidate, None
-    if summary.classes is None and summary.rows > MAX_EXACT_SAMPLES:
-        reasons.append(f"a linear model: {summary.rows:,} samples are too many for a regression with a kernel")
-        return candidate, None
-    return candidate, (kernel, costs, widths)
