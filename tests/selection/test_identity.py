@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 
-from maxmargin import SVC, SVR, NuSVC, NuSVR
+from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM, OneClassSVMCV
 from maxmargin.search.fold_scoring import FoldScorer
 from maxmargin.search.grid import Point
+from maxmargin.search.novelty_score import BackgroundScore
 from maxmargin.search.path_trials import PathTrials
+from maxmargin.selection.fold_paths import Fold, FoldPaths, why_independent
 
 
 def paths_of(estimator: Any, X: Any, y: Any, points: list[Point], folds: int = 3, weights: Any = None) -> PathTrials:
@@ -112,3 +115,46 @@ def test_nu_regressions_without_bounded_variables_are_those_of_independent_fits(
     y = np.sin(X[:, 0]) + 0.1 * random.normal(size=60)
     points = [Point(C, gamma) for C in (1.0, 1e3, 1e5, 1e6) for gamma in (0.1, 10.0)]
     assert compare(NuSVR(nu=0.1, tol=1e-6), X, y, points) == 24
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_novelty_detectors_are_those_of_independent_fits(seed: int) -> None:
+    """At held-out samples and at others, with weights, duplicates and sparse samples."""
+    random = np.random.default_rng(seed)
+    X: Any = random.normal(size=(150, 3))
+    X[102:132] = X[:30]  # in the same fold: held-out duplicates of support vectors would be on the boundary
+    weights = np.where(np.arange(150) % 7, random.uniform(0.5, 2.0, 150), 0.0) if seed % 2 else None
+    if seed >= 4:
+        X = sparse.csr_array(np.where(np.abs(X) > 0.7, X, 0.0))
+    others = BackgroundScore(X, samples=80).background
+    folds = [Fold(np.flatnonzero(np.arange(150) % 3 != k), np.flatnonzero(np.arange(150) % 3 == k)) for k in range(3)]
+    estimator = OneClassSVM(tol=1e-8)
+    engine = FoldPaths(estimator, X, None, folds, weights, 2**30, 1, True, others)
+    compared = 0
+    for fold, (train, test) in enumerate(folds):
+        for gamma in (0.05, 2.0):
+            for nu in (0.02, 0.3, 1.0):
+                model = next(engine.models(fold, [{"gamma": gamma, "nu": nu}]))
+                if model is None:
+                    continue
+                compared += 1
+                fitted = clone(estimator).set_params(gamma=gamma, nu=nu)
+                fitted.fit(X[train], sample_weight=None if weights is None else weights[train])
+                for held, samples in ((test[:, None], X[test]), (others, others)):
+                    expected, found = fitted.decision_function(samples), model.decision_function(held)
+                    np.testing.assert_allclose(found, expected, atol=1e-6)
+                    clear = np.abs(expected) > 1e-6
+                    np.testing.assert_array_equal(model.predict(held)[clear], fitted.predict(samples)[clear])
+    assert compared >= (15 if seed < 4 else 5)  # of sparse samples, many are zero: held-out ones are on the boundary
+
+
+def test_searches_for_novelty_detectors_are_trained_together() -> None:
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    scorer, estimator = BackgroundScore(X), OneClassSVM()
+    assert "other samples" in why_independent(estimator, X, None, 2**30, 1, scorer.background.shape[0])
+    assert why_independent(estimator, X, None, 2**30, 1, 200) is None
+    assert "support vectors" in why_independent(estimator, np.ones((3000, 2)), None, 2**30, 1)
+    assert "probabilities" in why_independent(OneClassSVM(probability=True), X, None, 2**30, 1)
+    labels = np.where(np.abs(X[:, 0]) < 1.5, 1, -1)
+    search = OneClassSVMCV(nus=[0.1, 0.3], gammas=[0.1, 1.0]).fit(X, labels)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()

@@ -15,6 +15,7 @@ from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer
 from maxmargin.search.fold_scoring import SCORERS, FoldScorer
 from maxmargin.search.grid import Point
 from maxmargin.search.journal import Trial
+from maxmargin.search.novelty_score import BackgroundScore
 from maxmargin.selection.fold_paths import Fold, FoldPaths, why_independent
 from maxmargin.selection.held_out_models import HeldOutModel
 
@@ -42,7 +43,10 @@ class PathTrials:
         weights = scorer.fit_arguments.get("sample_weight")
         estimator = scorer.estimator_for_job(threads, scorer.cache_bytes(), None)
         several = len({point.gamma for point, _ in trials}) > 1 or isinstance(estimator.gamma, str)
-        self._engine = FoldPaths(estimator, scorer.X, scorer.y, rows, weights, scorer.cache_bytes(), threads, several)
+        budget = scorer.cache_bytes()
+        self._engine = FoldPaths(
+            estimator, scorer.X, scorer.y, rows, weights, budget, threads, several, _others(scorer.scoring.scorer)
+        )
 
     @classmethod
     def of(cls, scorer: FoldScorer, trials: Sequence[tuple[Point, int]], threads: int) -> PathTrials | None:
@@ -51,8 +55,9 @@ class PathTrials:
             return None
         if scorer.scoring.train or not _asks_for_values(scorer.scoring.scorer):
             return None
-        estimator = scorer.estimator
-        if why_independent(estimator, scorer.X, scorer.y, scorer.cache_bytes(), threads) is not None:
+        others = _others(scorer.scoring.scorer)
+        count = 0 if others is None else others.shape[0]
+        if why_independent(scorer.estimator, scorer.X, scorer.y, scorer.cache_bytes(), threads, count) is not None:
             return None
         try:
             return cls(scorer, trials, threads)
@@ -96,9 +101,14 @@ def _paths(trials: Sequence[tuple[Point, int]]) -> list[TrialPath]:
     return [sorted(path, key=lambda trial: trial[0].C or 0.0) for _, path in ordered]
 
 
+def _others(scorer: Any) -> Any:
+    """Return the samples that a scorer asks a model about beside the held-out ones, None for none."""
+    return scorer.background if isinstance(scorer, BackgroundScore) else None
+
+
 def _asks_for_values(scorer: Any) -> bool:
     """Whether a scorer asks a model for predictions or decision values only."""
-    if scorer in SCORERS.values():
+    if isinstance(scorer, BackgroundScore) or scorer in SCORERS.values():
         return True
     if isinstance(scorer, _MultimetricScorer):
         return all(_asks_for_values(single) for single in scorer._scorers.values())

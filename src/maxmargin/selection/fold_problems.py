@@ -12,14 +12,17 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.formulations import one_class
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.machines.kernel.function_estimator import KernelRegressor
 from maxmargin.machines.kernel.kernel_classifier import STRATEGIES, KernelClassifier
+from maxmargin.machines.kernel.one_class_svm import OneClassSVM
+from maxmargin.machines.validation.parameters import check_fraction
 from maxmargin.machines.validation.training_data import check_costs, check_sample_weights
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.models import OneVsOneVote
 from maxmargin.problems import DualProblem
-from maxmargin.selection.held_out_models import HeldOutClassifier, HeldOutModel, HeldOutRegressor
+from maxmargin.selection.held_out_models import HeldOutClassifier, HeldOutDetector, HeldOutModel, HeldOutRegressor
 
 #: From training samples, by their numbers among all, to the matrix of their kernel values.
 MatrixOf = Callable[[Indices], PrecomputedMatrix]
@@ -49,13 +52,15 @@ class FoldProblems(Protocol):
         ...
 
 
-def fold_problems(estimator: Any, y: Any, train: Indices, weights: Floats | None) -> FoldProblems:
+def fold_problems(estimator: Any, y: Any, train: Indices, weights: Floats | None, others: Any) -> FoldProblems:
     """Return the problems of a fold.
 
     `y` are the labels or targets of all samples, validated, `train` the training samples, and `weights` those of all
-    samples.
+    samples. `others` are samples of which a novelty detector shall know its values, too.
     """
     own = None if weights is None else weights[train]
+    if isinstance(estimator, OneClassSVM):
+        return DetectorFold(train, own, others)
     if isinstance(estimator, KernelClassifier):
         return ClassifierFold(estimator, y[train], train, own)
     return RegressorFold(estimator, y[train], train, own)
@@ -92,6 +97,26 @@ class ClassifierFold:
         if isinstance(vote, OneVsOneVote):
             vote = replace(vote, coefficients=np.empty((len(classes) - 1, 0)))
         return HeldOutClassifier(estimator, values, classes, vote)
+
+
+class DetectorFold:
+    """The problem of a one-class SVM."""
+
+    count = 1
+
+    def __init__(self, train: Indices, weights: Floats | None, others: Any) -> None:
+        costs = check_costs(1.0, check_sample_weights(weights, train[:, None]))
+        rows = np.flatnonzero(costs > 0)
+        self._train, self._costs, self._others = train[rows], costs[rows], others
+
+    def pose(self, part: int, estimator: OneClassSVM, matrix_of: MatrixOf) -> Subproblem:
+        """Return the problem."""
+        nu = check_fraction("nu", estimator.nu)
+        return Subproblem(one_class.pose(matrix_of(self._train), self._costs, nu), one_class)
+
+    def model(self, estimator: OneClassSVM, values: Floats) -> HeldOutDetector:
+        """Return the detector."""
+        return HeldOutDetector(estimator, values, self._others)
 
 
 class RegressorFold:

@@ -44,6 +44,30 @@ class HeldOutRegressor(HeldOutModel):
         return self._check(X)[:, 0]
 
 
+class HeldOutDetector(HeldOutModel):
+    """A novelty detector, whose values are also known for other samples than those of the data.
+
+    Parameters
+    ----------
+    estimator, values
+        As for `HeldOutModel`; the other samples last.
+    others : array or sparse matrix
+    """
+
+    def __init__(self, estimator: Any, values: Floats, others: Any) -> None:
+        split = len(values) - others.shape[0]
+        super().__init__(estimator, values[:split])
+        self._others, self._values_of_others = others, values[split:]
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the values of the held-out samples, or of the other ones."""
+        return (self._values_of_others if X is self._others else self._check(X))[:, 0]
+
+    def predict(self, X: Any) -> Any:
+        """Return 1 for samples inside, −1 for those outside."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+
 class HeldOutClassifier(HeldOutModel):
     """A classifier, with the rules of `KernelClassifier` for decisions.
 
