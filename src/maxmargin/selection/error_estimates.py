@@ -16,6 +16,7 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Formulation
+from maxmargin.kernels.radial import RadialKernel
 from maxmargin.machines.kernel.function_estimator import KernelRegressor
 from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
 from maxmargin.matrices.signed_matrix import SignedMatrix
@@ -26,6 +27,9 @@ from maxmargin.selection.common_point import CommonPoint
 from maxmargin.selection.leave_one_out import LeaveOneOut, LeftOutSearch, check_machine, leave_one_out
 from maxmargin.selection.left_out_result import LeftOut
 from maxmargin.selection.removal_paths import RemovalPaths
+
+#: The most rows whose largest distance is taken as a lower bound of R.
+MAX_BOUND_ROWS = 64
 
 #: Kernel values that are computed at a time.
 BLOCK_VALUES = 2**22
@@ -85,7 +89,8 @@ class ErrorEstimates:
 def error_estimates(model: Any, *, loo: bool = False) -> ErrorEstimates:
     """Estimate the error of a fitted machine on new samples, without a test set.
 
-    The time is that of the kernel values between support vectors and all samples, as for ``certificate_``.
+    The time is that of the kernel values between support vectors and all samples, as for ``certificate_``, and of the
+    inverse of a matrix as large as the number of free support vectors.
 
     Parameters
     ----------
@@ -193,27 +198,45 @@ def _left_out_by_span(point: CommonPoint, one: _Estimated) -> Floats:
 def _risky(point: CommonPoint, one: _Estimated) -> np.ndarray:
     """Return for which samples ξ_i + 2 α_i R² ≥ 1, where 2 R² is the largest squared distance of two samples.
 
-    Without an offset it is the squared norm of the sample.
+    Without an offset it is the squared norm of the sample. Mostly bounds of R decide, without further kernel values.
     """
-    problem, scale = point.problem, _scale(point, one.formulation)
-    signs = np.sign(one.dual)
-    used = np.flatnonzero(one.dual)
-    diagonal = problem.matrix.diagonal()
-    largest = diagonal[used].max(initial=0.0)
-    if problem.groups:
-        largest = 0.0
-        step = max(1, BLOCK_VALUES // problem.size)
-        for first in range(0, len(used), step):
-            some = used[first : first + step]
-            block = problem.matrix.rows(some)
-            distances = diagonal[some][:, None] + (diagonal + problem.ridge) - 2.0 * block
-            largest = max(largest, float(distances.max()))
-    slack = 1.0 - signs * one.values
+    problem, used = point.problem, np.flatnonzero(one.dual)
+    slack = 1.0 - np.sign(one.dual) * one.values
     if problem.groups == 1 and np.isfinite(point.ends).all():  # without a free support vector, the worst offset
         slack += 0.5 * max(0.0, float(point.ends[1, 0] - point.ends[0, 0]))
-    risky = np.zeros(problem.size, dtype=bool)
-    risky[used] = slack[used] + abs(scale) * np.abs(one.dual[used]) * largest >= 1.0
-    return risky
+    weights = abs(_scale(point, one.formulation)) * np.abs(one.dual)
+
+    def risky(largest: float) -> np.ndarray:
+        found: np.ndarray = (one.dual != 0) & (slack + weights * largest >= 1.0)
+        return found
+
+    if not problem.groups:
+        return risky(float(problem.matrix.diagonal()[used].max(initial=0.0)))
+    least = risky(_largest_distance(problem, point.rows.stored(used, MAX_BOUND_ROWS)))
+    most = risky(_distance_bound(problem, used))
+    return most if np.array_equal(least, most) else risky(_largest_distance(problem, (used, None)))
+
+
+def _largest_distance(problem: DualProblem, rows: tuple[Indices, Floats | None]) -> float:
+    """Return the largest squared distance of some samples from all, given the rows of these or None."""
+    variables, values = rows
+    diagonal, largest = problem.matrix.diagonal(), 0.0
+    step = max(1, BLOCK_VALUES // problem.size)
+    for first in range(0, len(variables), step):
+        some = variables[first : first + step]
+        block = problem.matrix.rows(some) if values is None else values[first : first + step]
+        distances = diagonal[some][:, None] + problem.curvature - 2.0 * block
+        largest = max(largest, float(distances.max()))
+    return largest
+
+
+def _distance_bound(problem: DualProblem, variables: Indices) -> float:
+    """Return an upper bound of the largest squared distance of some samples from all."""
+    own = float(problem.matrix.diagonal()[variables].max(initial=0.0))
+    others = float(problem.curvature.max())
+    if isinstance(getattr(problem.matrix, "kernel", None), RadialKernel):  # its values are at least 0
+        return own + others
+    return float((np.sqrt(own) + np.sqrt(others)) ** 2)
 
 
 def _of_classifier(model: KernelClassifier, problems: list[_Estimated], error: float | None) -> ErrorEstimates:

@@ -21,6 +21,9 @@ MAX_FREE = 4000
 #: More variables than this that have become free or have reached a bound are not solved for.
 MAX_CHANGES = 200
 
+#: Rows of a triangle that are mirrored at a time.
+MIRRORED_ROWS = 128
+
 #: Added to the diagonal, relative to its mean: samples may occur twice.
 RELATIVE_RIDGE = 1e-10
 
@@ -144,8 +147,7 @@ def _bordered_inverse(matrix: Floats, border: Floats) -> Floats:
     of_groups[empty, empty] = -1.0
     of_groups = np.asarray(np.linalg.inv(of_groups), dtype=np.float64)
     weights = sums @ of_groups
-    inverse[:count, :count] = own
-    inverse[:count, :count] -= weights @ sums.T
+    np.subtract(own, weights @ sums.T, out=inverse[:count, :count])
     inverse[:count, count:], inverse[count:, :count] = weights, weights.T
     inverse[count:, count:] = -of_groups
     return inverse
@@ -158,10 +160,12 @@ def _inverse(matrix: Floats) -> Floats:
     factor, failed = lapack.dpotrf(matrix.T, lower=False)
     if failed:
         return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
-    upper = np.triu(lapack.dpotri(factor, lower=False, overwrite_c=True)[0])
-    inverse: Floats = np.add(upper, upper.T, dtype=np.float64)
-    diagonal = np.arange(len(matrix))
-    inverse[diagonal, diagonal] *= 0.5
+    inverse: Floats = lapack.dpotri(factor, lower=False, overwrite_c=True)[0].T  # the values below the diagonal
+    for first in range(0, len(matrix), MIRRORED_ROWS):
+        last = first + MIRRORED_ROWS
+        inverse[first:last, last:] = inverse[last:, first:last].T
+        block = np.tril(inverse[first:last, first:last])
+        inverse[first:last, first:last] = block + np.tril(block, -1).T
     return inverse
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
@@ -53,29 +56,42 @@ class KernelRows:
         self._known += len(missing)
         return True
 
-    def rows(self, variables: Indices) -> Floats:
-        """Return whole rows, without a copy if they are in memory next to each other."""
-        if not self.add(variables):
-            return self.problem.matrix.rows(variables)
-        at = self._place[variables]
-        if len(at) and (np.diff(at) == 1).all():
-            return self._values[at[0] : at[-1] + 1]
-        return self._values[at]
+    def stored(self, variables: Indices, count: int) -> tuple[Indices, Floats]:
+        """Return up to so many of some variables, whose rows are in memory, and these rows."""
+        known = variables[self._place[variables] >= 0][:count]
+        return known, self._values[self._place[known]]
 
     def block(self, rows: Indices, columns: Indices) -> Floats:
         """Return the values of some rows at some columns."""
         if not self.add(rows):
             return self.problem.matrix.block(rows, columns)
-        at = self._place[rows]
-        if len(at) and (np.diff(at) == 1).all():
-            return self._values[at[0] : at[-1] + 1].take(columns, axis=1)
-        return self._values[at[:, None], columns]
+        block = np.empty((len(rows), len(columns)))
+        for part, values in self._runs(rows):
+            block[part] = values.take(columns, axis=1)
+        return block
+
+    def product(self, weights: Floats, variables: Indices) -> Floats:
+        """Return the products of weights and the rows of some variables."""
+        if not self.add(variables):
+            return np.asarray(weights @ self.problem.matrix.rows(variables))
+        product = np.zeros((len(weights), self.problem.size))
+        for part, values in self._runs(variables):
+            product += weights[:, part] @ values
+        return product
+
+    def _runs(self, variables: Indices) -> Iterator[tuple[slice, Floats]]:
+        """Yield the rows of variables that are next to each other in memory, and which they are."""
+        at = self._place[variables]
+        edges = [0, *(np.flatnonzero(np.diff(at) != 1) + 1).tolist(), len(at)]
+        for first, last in pairwise(edges):
+            if first < last:
+                yield slice(first, last), self._values[at[first] : at[first] + last - first]
 
     def decrease(self, variables: Indices, changes: Floats) -> Floats:
         """Return how changes of some variables decrease the gradient of all variables."""
         if self.add(variables):
             with blas_thread_limit(self.threads):
-                product = changes @ self.rows(variables)
+                product = self.product(changes[None], variables)[0]
         else:
             product = self.problem.matrix.partial_product(np.arange(self.problem.size), variables, changes)
         product[variables] += self.problem.ridge[variables] * changes

@@ -150,7 +150,12 @@ class RemovalPaths:
         self.variables = at = np.concatenate([self.free, self.others])
         self.place = np.full(point.problem.size, -1, dtype=np.int64)
         self.place[at] = np.arange(len(at))
-        self._table = _native.RemovalTable(
+        self._table: _native.RemovalTable | None = None
+
+    def _native_table(self) -> _native.RemovalTable:
+        """Return the variables and the columns of their equations for native calls."""
+        point, at = self.point, self.variables
+        return _native.RemovalTable(
             columns=self._columns(),
             dual=point.dual[at],
             slack=self.slack[at],
@@ -226,6 +231,8 @@ class RemovalPaths:
         )
         results = _native.RemovalResults(outcome=outcome, numbers=numbers, changes=changes, slacks=slacks)
         seconds = seconds_until_deadline()
+        if self._table is None:
+            self._table = self._native_table()
         _native.remove_samples(self._table, samples, results, int(goal), MAX_EXCHANGES, seconds, point.threads)
         check_deadline()
         duals = (1.0 - numbers[:, 1]) * point.dual[variables]
@@ -356,7 +363,7 @@ class RemovalPaths:
         with blas_thread_limit(self.blas_threads):
             for each, of in changes:
                 if len(each) <= SUMS:  # less work than a copy of the block
-                    product += (each @ self.point.rows.rows(of))[:, at]
+                    product += self.point.rows.product(each, of)[:, at]
                     continue
                 product += each.astype(kind, copy=False) @ self.point.rows.block(of, at).astype(kind, copy=False)
         return product

@@ -68,7 +68,7 @@ class ExtendedTable:
         after[:, self.variables] -= problem.ridge[self.variables] * changes
         if self.rows.add(self.variables):
             with blas_thread_limit(self.rows.threads):
-                after -= changes @ self.rows.rows(self.variables)
+                after -= self.rows.product(changes, self.variables)
             return after
         everything = np.arange(problem.size)
         for row, change in zip(after, changes, strict=True):
