@@ -85,6 +85,7 @@ PRINTING = [
     "checkpoints.md",
     "data_files.md",
     "estimators.md",
+    "extending.md",
     "linear_estimators.md",
     "model_selection.md",
     "feature_maps.md",
