@@ -29,8 +29,8 @@ from maxmargin.kernels.kernel import Kernel
 from maxmargin.kernels.points import Points
 
 #: Decision values in single precision are off by at most this, relative to the root mean square of the function
-#: without its offset, as far as a sample of the rows tells.
-ACCURACY = 1e-4
+#: without its offset, as far as a sample of the rows tells: the default tolerance of a fit.
+ACCURACY = 1e-3
 
 #: Rows that are computed again, and the factor on their largest error.
 AUDITED_ROWS, SAFETY_FACTOR = 256, 4.0

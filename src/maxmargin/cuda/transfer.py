@@ -15,7 +15,7 @@ from maxmargin.deadline import check_deadline
 MIN_BYTES = 2**22
 
 #: Bytes of a piece that one thread copies, pieces of a transfer, and transfers under way at a time.
-PIECE, PIECES, BUFFERS = 2**20, 16, 3
+PIECE, PIECES, BUFFERS = 2**22, 8, 3
 
 #: More threads than this copy no faster than the bus.
 MAX_THREADS = 8
