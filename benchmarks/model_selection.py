@@ -3,8 +3,8 @@
     python -m benchmarks.model_selection grid FOLDER [--rows 5000]       the whole grid, and its cost beside one fit
     python -m benchmarks.model_selection peers FOLDER [--rows 5000]      a part of it, with scikit-learn
     python -m benchmarks.model_selection mnist FOLDER [--rows 10000]     ten classes, 5 × 5 points
-    python -m benchmarks.model_selection identity FOLDER                 scores of all trials on real data, both ways
-    python -m benchmarks.model_selection growth FOLDER                   time and memory from 1,000 rows on
+    python -m benchmarks.model_selection identity FOLDER                 held-out predictions on real data, both ways
+    python -m benchmarks.model_selection growth FOLDER [--rows ROWS]     time and memory from 1,000 rows on
     python -m benchmarks.model_selection proofs FOLDER                   held-out signs that a gap proves
 
 FOLDER has the public files that the names say; covtype is standardised. The grid is C = 2^-3, 2^-1, …, 2^15 and
@@ -26,12 +26,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import parallel_config
 from sklearn import svm
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from benchmarks.peers import loading
 from maxmargin import SVC, grid_search
 from maxmargin.resources import default_cache_bytes
-from maxmargin.search.path_trials import PathTrials
+from maxmargin.search.fold_scoring import FoldScorer
+from maxmargin.search.grid import Point
+from maxmargin.search.path_trials import PathTrials, TrialPath
 from maxmargin.selection.kernel_matrices import matrix_bytes
 
 COSTS = tuple(2.0**power for power in range(-3, 17, 2))
@@ -139,36 +142,64 @@ def real_sets(folder: Path) -> dict[str, loading.Data]:
 
 
 def identity(folder: Path) -> None:
-    print("| data | rows | classes | trials | equal scores | largest difference | held-out samples that differ |")
+    """Held-out predictions of paths and of independent fits, and where they differ the value of an accurate fit."""
+    print("| data | rows | classes | trials | equal | samples that differ | largest value of these at tol=1e-7 |")
     print("|---|---:|---:|---:|---:|---:|---:|")
     for name, (X, y) in real_sets(folder).items():
-        options: dict[str, Any] = {"Cs": COSTS[::2], "gammas": [w / X.shape[1] * 8 for w in WIDTHS[2:9:2]]}
-        paths = scores(X, y, options)
-        with independent_fits():
-            alone = scores(X, y, options)
-        difference = np.array([paths[key] - alone[key] for key in alone])
-        samples = np.rint(np.abs(difference) * len(y) / FOLDS).sum()
-        cells = (name, len(y), len(np.unique(y)), len(alone), int((difference == 0).sum()))
-        print("|", " | ".join(map(str, cells)), f"| {np.abs(difference).max():.2g} | {samples:.0f} |", flush=True)
+        widths = [w / X.shape[1] * 8 for w in WIDTHS[2:9:2]]
+        scorer = FoldScorer.of(SVC(decision_function_shape="ovo"), X, y, FOLDS, None, 0)
+        trials = [(Point(C, w), fold) for w in widths for C in COSTS[::2] for fold in range(FOLDS)]
+        found = [values for path in paths_of(scorer, trials) for values in differences(scorer, *path)]
+        differ = np.concatenate(found)
+        largest = f"{differ.max():.1g}" if len(differ) else ""
+        cells = (name, len(y), len(np.unique(y)), len(trials), sum(len(values) == 0 for values in found), len(differ))
+        print("|", " | ".join(map(str, cells)), f"| {largest} |", flush=True)
 
 
-def scores(X: Any, y: Any, options: dict[str, Any]) -> dict[Any, float]:
-    found = grid_search(X, y, folds=FOLDS, **options)
-    return {(trial.point, trial.fold): trial.scores["test_score"] for trial in found.trials}
+def paths_of(scorer: FoldScorer, trials: list[tuple[Point, int]]) -> Iterator[tuple[TrialPath, Iterator[Any]]]:
+    """Yield the trials of each path, and its models."""
+    together = PathTrials.of(scorer, trials, 1)
+    assert together is not None
+    for path in together.paths:
+        yield path, together._engine.models(path[0][1], [point.parameters for point, _ in path])
 
 
-def growth(folder: Path) -> None:
-    print("| rows | way | wall s | processor s | one fit, processor s | peak memory MB |")
-    print("|---:|---|---:|---:|---:|---:|")
-    for rows in (1000, 2000, 5000, 10_000, 20_000, 50_000):
+def differences(scorer: FoldScorer, path: TrialPath, models: Iterator[Any]) -> Iterator[np.ndarray]:
+    """Yield of each trial the accurate decision values of the held-out samples with another prediction.
+
+    Of several classes it is the largest value, in absolute terms, of a pair of classes with another sign.
+    """
+    for (point, fold), model in zip(path, models, strict=True):
+        X, _ = scorer.split_data(fold)[1]
+        held, fitted = scorer.splits[fold].test[:, None], clone(scorer.estimator).set_params(**point.parameters)
+        scorer.trained(fitted, fold)
+        differ = np.flatnonzero(fitted.predict(X) != (fitted.predict(X) if model is None else model.predict(held)))
+        if len(differ) == 0:
+            yield np.empty(0)
+            continue
+        values = [
+            one.reshape(len(X), -1)[differ] for one in (model.decision_function(held), fitted.decision_function(X))
+        ]
+        scorer.trained(fitted.set_params(tol=1e-7), fold)
+        exact = np.abs(fitted.decision_function(X).reshape(len(X), -1)[differ])
+        yield np.where(np.sign(values[0]) != np.sign(values[1]), exact, 0.0).max(axis=1)
+
+
+def growth(folder: Path, only: int | None = None) -> None:
+    print("| rows | points | way | wall s | processor s | one fit, processor s | peak memory MB |")
+    print("|---:|---:|---|---:|---:|---:|---:|")
+    middle = {"Cs": [0.5, 2.0, 8.0, 32.0], "gammas": [2.0**-7, 2.0**-5, 2.0**-3]}
+    small = {"Cs": [2.0, 8.0], "gammas": [2.0**-5]}
+    for rows in (1000, 2000, 5000, 10_000, 20_000, 50_000) if only is None else (only,):
         X, y = covtype(folder, rows)
-        part = {"Cs": [0.5, 2.0, 8.0, 32.0], "gammas": [2.0**-7, 2.0**-5, 2.0**-3]}
+        part = middle if rows <= 20_000 else small
         found, cost = measured(lambda: grid_search(X, y, folds=FOLDS, **part))  # noqa: B023
         way = "paths" if matrix_bytes(rows) <= default_cache_bytes() else "independent fits"
         _, one = measured(lambda: found.best_estimator.fit(X, y))  # noqa: B023
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(
-            f"| {rows} | {way} | {cost.wall:.1f} | {cost.processor:.1f} | {one.processor:.2f} | {peak:.0f} |",
+            f"| {rows} | {len(found.scores)} | {way} | {cost.wall:.1f} | {cost.processor:.1f} | {one.processor:.2f} "
+            f"| {peak:.0f} |",
             flush=True,
         )
 
@@ -202,7 +233,8 @@ def main() -> None:
         run, rows = sized[arguments.part]
         run(arguments.folder, arguments.rows or rows)
     else:
-        {"identity": identity, "growth": growth, "proofs": proofs}[arguments.part](arguments.folder)
+        alone = {"identity": identity, "growth": partial(growth, only=arguments.rows), "proofs": proofs}
+        alone[arguments.part](arguments.folder)
 
 
 if __name__ == "__main__":
