@@ -11,19 +11,23 @@ namespace {
 struct RemovalTableArguments {
   Table<const double> columns;
   Vector<const double> dual, slack, lower, upper;
+  Vector<const std::int32_t> group;
   std::int32_t groups;
   double curvature;
 
   std::int64_t size() const { return length(dual); }
 
   void check() const {
-    require_length(size(), "the arrays of the table must have one length", slack, lower, upper);
+    require_length(size(), "the arrays of the table must have one length", slack, lower, upper, group);
+    for (std::int64_t k = 0; k < size(); ++k)
+      require(group.data()[k] >= -1 && group.data()[k] < groups, "a group is out of range");
     require(groups >= 0 && length(columns) == size() + groups && length(columns, 1) == size() + groups,
             "the table must have a column for every variable and group");
   }
 
   RemovalTable pointers() const {
-    return {columns.data(), dual.data(), slack.data(), lower.data(), upper.data(), size(), groups, curvature};
+    return {columns.data(), dual.data(), slack.data(), lower.data(), upper.data(),
+            group.data(),   size(),      groups,       curvature};
   }
 };
 
@@ -58,13 +62,13 @@ struct RemovalArguments {
 };
 
 struct RemovalResults {
-  Table<std::int64_t> outcome;    // a row for each sample: how it ended, −1 if it has not begun; exchanges
-  Table<double> numbers;          // value, way, gain, and the changes of the offsets
+  Table<std::int64_t> outcome;    // a row for each sample: how it ended, −1 if it has not begun; exchanges; unique
+  Table<double> numbers;          // value, way, gain, violation, and the changes of the offsets
   Table<double> changes, slacks;  // of the variables of the table; no rows: not wanted
 
   void check_for(std::int64_t count, const RemovalTableArguments& table) const {
-    require(length(outcome) == count && length(outcome, 1) == 2 && length(numbers) == count &&
-                length(numbers, 1) == 3 + table.groups,
+    require(length(outcome) == count && length(outcome, 1) == 3 && length(numbers) == count &&
+                length(numbers, 1) == 4 + table.groups,
             "there must be results for every sample");
     require(length(changes) == length(slacks) && (length(changes) == 0 || length(changes) == count) &&
                 (length(changes) == 0 || (length(changes, 1) == table.size() && length(slacks, 1) == table.size())),
@@ -96,7 +100,7 @@ void remove_samples(const RemovalTableArguments& table, const RemovalArguments& 
       doubles[thread].resize((5 + max_exchanges) * length_of_column);
       indices[thread].resize(length_of_column + max_exchanges);
     }
-    double* numbers = results.numbers.data() + k * (3 + table.groups);
+    double* numbers = results.numbers.data() + k * (4 + table.groups);
     const Removal removal{samples.place.data()[k],
                           outside[k] < 0 ? nullptr : samples.own_columns.data() + outside[k] * (length_of_column - 1),
                           samples.response.data()[k],
@@ -108,17 +112,20 @@ void remove_samples(const RemovalTableArguments& table, const RemovalArguments& 
                           samples.twin.data()[k],
                           length(samples.missing) ? samples.missing.data() + k * table.groups : nullptr,
                           samples.gain.data()[k],
-                          numbers + 3};
+                          numbers + 4};
     const bool wanted = length(results.changes) > 0;
     const RemovalOutcome out = level.solvers->remove(
         pointers, {doubles[thread].data(), indices[thread].data(), max_exchanges}, removal,
         static_cast<RemovalGoal>(goal), wanted ? results.changes.data() + k * table.size() : nullptr,
         wanted ? results.slacks.data() + k * table.size() : nullptr);
-    results.outcome.data()[2 * k] = static_cast<std::int64_t>(out.end);
-    results.outcome.data()[2 * k + 1] = out.exchanges;
+    std::int64_t* outcome = results.outcome.data() + 3 * k;
+    outcome[0] = static_cast<std::int64_t>(out.end);
+    outcome[1] = out.exchanges;
+    outcome[2] = out.unique;
     numbers[0] = out.value;
     numbers[1] = out.way;
     numbers[2] = out.gain;
+    numbers[3] = out.violation;
   });
 }
 
@@ -126,9 +133,9 @@ void remove_samples(const RemovalTableArguments& table, const RemovalArguments& 
 
 void define_removals(nb::module_& m) {
   define_arguments<RemovalTableArguments, Table<const double>, Vector<const double>, Vector<const double>,
-                   Vector<const double>, Vector<const double>, std::int32_t, double>(
+                   Vector<const double>, Vector<const double>, Vector<const std::int32_t>, std::int32_t, double>(
       m, "RemovalTable", exact("columns"), exact("dual"), exact("slack"), exact("lower"), exact("upper"),
-      nb::arg("groups"), nb::arg("curvature"));
+      exact("group"), nb::arg("groups"), nb::arg("curvature"));
   define_arguments<RemovalArguments, Vector<const std::int64_t>, Vector<const std::int64_t>, Table<const double>,
                    Vector<const double>, Vector<const double>, Vector<const double>, Vector<const double>,
                    Vector<const double>, Vector<const double>, double, Table<const double>>(

@@ -69,6 +69,7 @@ class RemovalPath {
  private:
   static constexpr double kEndless = std::numeric_limits<double>::infinity();
   static constexpr double kSmallestPivot = 1e-9;  // relative
+  static constexpr double kRounding = 1e-12;      // of a dual variable, relative to the distance of its bounds
 
   bool was_free(std::int64_t k) const { return k < t_.size && t_.dual[k] > t_.lower[k] && t_.dual[k] < t_.upper[k]; }
   bool free(std::int64_t k) const { return side_of(k) == 0; }
@@ -236,7 +237,25 @@ class RemovalPath {
     out_.end = end;
     out_.value = of_value_;
     for (std::int32_t g = 0; g < t_.groups; ++g) removal_->offsets[g] = value_[t_.size + g];
+    check_end();
     return out_;
+  }
+
+  // Variables that are ignored may violate optimality; a free one that is at a bound is none.
+  void check_end() {
+    for (std::int32_t g = 0; g < t_.groups; ++g) last_[t_.size + g] = -1;
+    for (std::int64_t k = 0; k < t_.size; ++k) {
+      if (k == at_ || k == removal_->twin) continue;
+      if (free(k)) {
+        const double room = kRounding * (t_.upper[k] - t_.lower[k]);
+        const bool inside = value_[k] - t_.lower[k] > room && t_.upper[k] - value_[k] > room;
+        if (inside && t_.group[k] >= 0) last_[t_.size + t_.group[k]] = k;
+        continue;
+      }
+      if (bound_[k] < t_.upper[k]) out_.violation = larger(out_.violation, value_[k]);
+      if (bound_[k] > t_.lower[k]) out_.violation = larger(out_.violation, -value_[k]);
+    }
+    for (std::int32_t g = 0; g < t_.groups; ++g) out_.unique &= last_[t_.size + g] >= 0;
   }
 
   const RemovalTable& t_;

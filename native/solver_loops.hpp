@@ -225,6 +225,7 @@ struct FoldOutcome {
 struct RemovalTable {
   const double* columns;  // size + groups, of so many values each
   const double *dual, *slack, *lower, *upper;
+  const std::int32_t* group;  // 0 … groups−1, or −1 for a variable in no group
   std::int64_t size;
   std::int32_t groups;
   double curvature;  // the largest diagonal value of the matrix with the ridge
@@ -256,6 +257,8 @@ struct RemovalOutcome {
   double way = 0.0;    // of the variable from its value to 0
   double gain = 0.0;   // the increase of the objective without the terms of the sample
   std::int64_t exchanges = 0;
+  double violation = 0.0;  // of optimality by the variables of the table
+  bool unique = true;      // the offsets are: every group has a free variable
 };
 
 struct RemovalWorkspace {

@@ -14,6 +14,7 @@ from maxmargin.problems import DualProblem
 from maxmargin.selection.common_point import CommonPoint
 from maxmargin.selection.left_out_paths import ROUNDING
 from maxmargin.selection.problem_without_each import totals_without
+from maxmargin.selection.removal_checks import OptimalityCheck
 from maxmargin.selection.removal_paths import MARGIN, End, Goal, RemovalPaths, can_remove
 from maxmargin.solvers import PairwiseSolver
 from maxmargin.solvers.stopping import StoppingRule
@@ -104,14 +105,22 @@ def test_ends_are_optimal_and_violations_are_found():
     whole = RemovalPaths(point, np.setdiff1d(np.arange(40), free))
     removed = whole.remove(samples, Goal.VALUE)
     assert (removed.duals == 0).all()
-    assert not whole.ends(removed, samples).late.any()
+    assert OptimalityCheck(whole).check(removed, samples)[0].all()
     wrong = removed._replace(slacks=removed.slacks + 1e-4 * np.eye(1, 40, 5))
-    assert whole.ends(wrong, samples).late.any(axis=1).all()
+    assert not OptimalityCheck(whole).check(wrong, samples)[0].any()
     part = RemovalPaths(point, np.empty(0, dtype=np.int64))
     removed = part.remove(samples, Goal.VALUE)
-    late = part.ends(removed, samples).late[removed.end == End.REACHED]
-    assert late.any()
-    assert not late.all(axis=1).any()
+    optimal, late = OptimalityCheck(part).check(removed, samples)
+    reached = removed.end == End.REACHED
+    for row in np.flatnonzero(reached):
+        dual = point.dual.copy()
+        dual[part.variables] += removed.changes[row]
+        dual[samples[row]] = 0.0
+        expected = point.violators(dual, point.problem.gradient(dual), removed.offsets[row], 1e-7)
+        expected[samples[row]] = False
+        np.testing.assert_array_equal(late[row], expected)
+    assert late[reached].any()
+    np.testing.assert_array_equal(optimal, reached & ~late.any(axis=1))
 
 
 def test_gains_are_lower_bounds():
@@ -129,11 +138,20 @@ def test_gains_are_lower_bounds():
 
 def test_without_another_free_variable_there_is_no_path():
     table = np.linalg.inv([[1.0, 1.0], [1.0, 0.0]]) * [[-1.0, -1.0], [1.0, 1.0]]  # of one free variable and its group
-    outcome, numbers, empty = np.full((1, 2), -1), np.zeros((1, 4)), np.empty((0, 1))
-    one, zero = np.ones(1), np.zeros(1)
+    outcome, numbers, empty = np.full((1, 3), -1), np.zeros((1, 5)), np.empty((0, 1))
+    one, zero, group = np.ones(1), np.zeros(1), np.zeros(1, np.int32)
     arguments = {"response": zero, "dual": 0.5 * one, "slack": zero, "linear": one, "ridge": zero, "gain": zero}
     _native.remove_samples(
-        _native.RemovalTable(columns=table, dual=0.5 * one, slack=zero, lower=zero, upper=one, groups=1, curvature=1.0),
+        _native.RemovalTable(
+            columns=table,
+            dual=0.5 * one,
+            slack=zero,
+            lower=zero,
+            upper=one,
+            group=group,
+            groups=1,
+            curvature=1.0,
+        ),
         _native.Removals(
             place=np.zeros(1, np.int64), twin=np.array([-1]), own_columns=empty, margin=0.0, missing=empty, **arguments
         ),
@@ -154,6 +172,7 @@ def test_arguments_are_checked():
             slack=np.zeros(2),
             lower=np.zeros(2),
             upper=np.ones(2),
+            group=np.zeros(2, np.int32),
             groups=1,
             curvature=1.0,
         )

@@ -89,6 +89,7 @@ class RemovalTable:
         slack: _Floats,
         lower: _Floats,
         upper: _Floats,
+        group: _Ints,
         groups: int,
         curvature: float,
     ) -> None: ...

@@ -14,7 +14,7 @@ What follows from a fit without fitting again; public are the names under ``maxm
 - `problem_without_each`: one problem with each of its samples left out.
 - `left_out`: values and proved signs of left-out samples; `left_out_result` is what is known of them.
 - `left_out_paths`: the same on the paths along which samples are removed, where there are paths.
-- `removal_paths`: these paths, in native code.
+- `removal_paths`: these paths, in native code; `removal_checks` whether their ends are optimal.
 - `kernel_rows`: rows of the matrix in memory.
 - `common_point`: the solution from which they are found.
 - `restricted_problems`: many variations of a problem over some of its variables, in native calls.

@@ -15,6 +15,9 @@ from maxmargin.resources import blas_thread_limit
 #: Rows that are computed at a time.
 ROWS_PER_REQUEST = 256
 
+#: So many rows are read value by value; more are mostly next to each other in memory.
+SCATTERED_ROWS = 512
+
 #: Up to this size, products of matrices take one thread: others would wait longer than they compute.
 SINGLE_THREADED = 512
 
@@ -65,6 +68,8 @@ class KernelRows:
         """Return the values of some rows at some columns."""
         if not self.add(rows):
             return self.problem.matrix.block(rows, columns)
+        if len(rows) <= SCATTERED_ROWS:
+            return self._values[self._place[rows][:, None], columns]
         block = np.empty((len(rows), len(columns)))
         for part, values in self._runs(rows):
             block[part] = values.take(columns, axis=1)

@@ -16,7 +16,8 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.selection.common_point import MAX_ROUNDS, CommonPoint
 from maxmargin.selection.left_out_result import LeftOut, Report, chunks
-from maxmargin.selection.removal_paths import MARGIN, End, Ends, Goal, RemovalPaths, Removed, can_remove
+from maxmargin.selection.removal_checks import OptimalityCheck
+from maxmargin.selection.removal_paths import MARGIN, End, Goal, RemovalPaths, Removed, can_remove
 
 #: Samples whose paths are followed in one native call.
 CHUNK = 1024
@@ -90,12 +91,10 @@ class LeftOutPaths:
             for chunk in chunks(left, CHUNK):
                 variables = point.used_variables(chunk)
                 removed = paths.remove(variables, goal, missing=None if missing is None else missing[chunk])
-                ends = paths.ends(removed, variables)
-                ended = (removed.end == End.REACHED) | (removed.end == End.CROSSED)
-                late |= ends.late[ended].any(axis=0)
-                ended &= ~ends.late.any(axis=1)
+                ended, violating = OptimalityCheck(paths).check(removed, variables)
+                late |= violating.any(axis=0)
                 use = self._use_values if goal is Goal.VALUE else self._use_signs
-                undecided.append(chunk[~use(chunk, removed, ends, ended)])
+                undecided.append(chunk[~use(chunk, removed, ended)])
                 self.found.solves += len(chunk)
             remaining = np.concatenate([np.empty(0, dtype=np.int64), *undecided])
             self.report(len(left) - len(remaining))
@@ -106,20 +105,20 @@ class LeftOutPaths:
             paths.add(more)
         return left
 
-    def _use_signs(self, samples: Indices, removed: Removed, ends: Ends, ended: np.ndarray) -> np.ndarray:
+    def _use_signs(self, samples: Indices, removed: Removed, ended: np.ndarray) -> np.ndarray:
         """Set the signs of samples whose paths have ended; return which are known.
 
         Where the offset is not unique, that of the path is at the end of its interval at which the value is most like
         the label.
         """
         other = np.sign(removed.values) != np.sign(self.values[samples])
-        known = ended & (np.abs(removed.values) >= 0.5 * MARGIN * self.point.scale) & (ends.unique | other)
+        known = ended & (np.abs(removed.values) >= 0.5 * MARGIN * self.point.scale) & (removed.unique | other)
         self._set_signs(samples[known], removed.values[known])
         return np.asarray(known)
 
-    def _use_values(self, samples: Indices, removed: Removed, ends: Ends, ended: np.ndarray) -> np.ndarray:
+    def _use_values(self, samples: Indices, removed: Removed, ended: np.ndarray) -> np.ndarray:
         """Set the values of samples whose paths have ended; return which are known."""
-        point, known = self.point, ended & ends.unique
+        point, known = self.point, ended & removed.unique
         variables = point.used_variables(samples)
         for row in np.flatnonzero(known).tolist():
             sample, variable = int(samples[row]), int(variables[row])

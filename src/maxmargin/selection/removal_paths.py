@@ -17,29 +17,17 @@ from maxmargin import _native
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import check_deadline, seconds_until_deadline
 from maxmargin.resources import blas_thread_limit
-from maxmargin.selection.common_point import EXACT_TOLERANCE, CommonPoint, moved
+from maxmargin.selection.common_point import EXACT_TOLERANCE, CommonPoint
 from maxmargin.selection.kernel_rows import blas_threads
 
 #: The most break points of a path.
 MAX_EXCHANGES = 200
 
-#: The largest violation of optimality at the end of a path that is due to rounding, relative to the scale.
-ROUNDING = 1e-7
+#: Samples whose spans are computed at a time.
+COLUMNS = 2048
 
 #: By how much a value must differ from 0 for its sign to be proved, relative to the scale of the gradient.
 MARGIN = 1e-6
-
-#: Random sums in which rounding errors are looked for.
-SUMS = 4
-
-#: Columns that are checked at a time.
-COLUMNS = 2048
-
-#: The largest relative error of one rounding to single precision.
-SINGLE_ROUNDOFF = 2.0**-24
-
-#: Checks are in single precision first if its errors are at most this, relative to the scale of the gradient.
-MAX_SINGLE_ERROR = 0.05
 
 
 class Goal(IntEnum):
@@ -78,6 +66,10 @@ class Removed(NamedTuple):
         Of the objective less the linear term and the ridge of the variable.
     exchanges : int array
         How many variables have become free or ceased to be.
+    violations : float array
+        Of optimality, by the variables of the table.
+    unique : bool array
+        Whether the offsets are: every group has a free variable.
     changes, slacks : float arrays
         Of the variables of the table.
     """
@@ -88,23 +80,10 @@ class Removed(NamedTuple):
     offsets: Floats
     gains: Floats
     exchanges: Indices
+    violations: Floats
+    unique: np.ndarray
     changes: Floats
     slacks: Floats
-
-
-class Ends(NamedTuple):
-    """Whether the ends of some paths are optima of all variables; arrays have a row for each.
-
-    Attributes
-    ----------
-    late : bool array
-        Which variables violate the optimality conditions; those of the sample that was removed do not count.
-    unique : bool array of shape (samples,)
-        Whether the offsets are: every group has a free variable.
-    """
-
-    late: np.ndarray
-    unique: np.ndarray
 
 
 class RemovalPaths:
@@ -128,7 +107,6 @@ class RemovalPaths:
         self.others = others[:0]
         self._coupled = self._projected = np.empty((len(self.free) + problem.groups, 0))
         self._reduced = np.empty((0, 0))
-        self._largest = float(np.abs(problem.matrix.diagonal()).max())
         self.add(others)
 
     def add(self, others: Indices) -> None:
@@ -161,6 +139,7 @@ class RemovalPaths:
             slack=self.slack[at],
             lower=point.problem.lower[at],
             upper=point.problem.upper[at],
+            group=point.problem.group[at],
             groups=point.problem.groups,
             curvature=float(point.problem.curvature.max()),
         )
@@ -212,8 +191,8 @@ class RemovalPaths:
         own, response = self._own_columns(variables[place < 0])
         responses = np.zeros(count)
         responses[place < 0] = response
-        outcome = np.full((count, 2), -1, dtype=np.int64)
-        numbers = np.zeros((count, 3 + groups))
+        outcome = np.full((count, 3), -1, dtype=np.int64)
+        numbers = np.zeros((count, 4 + groups))
         wanted = (count if goal is not Goal.BOUND else 0, size)
         changes, slacks = np.zeros(wanted), np.zeros(wanted)
         samples = _native.Removals(
@@ -235,9 +214,18 @@ class RemovalPaths:
             self._table = self._native_table()
         _native.remove_samples(self._table, samples, results, int(goal), MAX_EXCHANGES, seconds, point.threads)
         check_deadline()
-        duals = (1.0 - numbers[:, 1]) * point.dual[variables]
-        offsets = point.offset + numbers[:, 3:]
-        return Removed(outcome[:, 0], numbers[:, 0], duals, offsets, numbers[:, 2], outcome[:, 1], changes, slacks)
+        return Removed(
+            end=outcome[:, 0],
+            values=numbers[:, 0],
+            duals=(1.0 - numbers[:, 1]) * point.dual[variables],
+            offsets=point.offset + numbers[:, 4:],
+            gains=numbers[:, 2],
+            exchanges=outcome[:, 1],
+            violations=numbers[:, 3],
+            unique=outcome[:, 2] == 1,
+            changes=changes,
+            slacks=slacks,
+        )
 
     def spans(self, variables: Indices) -> Floats:
         """Return the squared spans of variables.
@@ -273,105 +261,16 @@ class RemovalPaths:
 
     def _twins(self, variables: Indices) -> Indices:
         """Return the place of the other variable of the same sample, −1 if there is none."""
-        other = self._others_of(variables)
+        other = self.others_of(variables)
         return np.where(other >= 0, self.place[other], -1)
 
-    def _others_of(self, variables: Indices) -> Indices:
+    def others_of(self, variables: Indices) -> Indices:
         """Return the other variable of the same sample, −1 if there is none."""
         point = self.point
         first = np.flatnonzero(point.second >= 0)
         other = np.full(point.problem.size, -1, dtype=np.int64)
         other[first], other[point.second[first]] = point.second[first], first
         return other[variables]
-
-    def ends(self, removed: Removed, variables: Indices) -> Ends:
-        """Return whether the ends of paths are optima of all variables, from their kernel values."""
-        point, at, rows = self.point, self.variables, np.arange(len(variables))
-        problem = point.problem
-        late = np.zeros((len(variables), problem.size), dtype=bool)
-        duals = moved(point.dual[at], removed.changes, problem.lower[at], problem.upper[at])
-        late[:, at] = self._violates(removed.slacks, duals, at)
-        late[self._rounded(removed, variables)] = True
-        self._check_others(removed, variables, late)
-        late[rows, variables] = False
-        second = self._others_of(variables)
-        late[rows[second >= 0], second[second >= 0]] = False
-        free = (duals > problem.lower[at]) & (duals < problem.upper[at]) & (at != variables[:, None])
-        unique = np.ones(len(variables), dtype=bool)
-        for g in range(problem.groups):
-            unique &= free[:, problem.group[at] == g].any(axis=1)
-        return Ends(late, unique)
-
-    def _violates(self, slacks: Floats, duals: Floats, at: Indices) -> np.ndarray:
-        """Return which variables violate the optimality conditions."""
-        limit = ROUNDING * self.point.scale
-        problem = self.point.problem
-        late = (slacks > limit) & (duals < problem.upper[at])
-        late |= (slacks < -limit) & (duals > problem.lower[at])
-        return np.asarray(late)
-
-    def _rounded(self, removed: Removed, variables: Indices) -> np.ndarray:
-        """Return which paths have slacks that are not those of their dual variables: rounding errors have grown.
-
-        The slacks of all paths are compared in sums with random signs, which are off if those of any path are; then
-        those of each path.
-        """
-        point, at = self.point, self.variables
-        changes = self._changes(removed, variables)
-        of_ridge = removed.changes * point.problem.ridge[at]
-        expected = self.slack[at] - removed.slacks - self._shifts(removed, at) - of_ridge
-        limit = ROUNDING * point.scale
-        signs = np.where(np.random.default_rng(len(variables)).random((SUMS, len(variables))) < 0.5, -1.0, 1.0)
-        sums = [(signs @ each, of) for each, of in changes]
-        if np.abs(self._product(sums, at) - signs @ expected).max(initial=0.0) <= limit:
-            return np.zeros(len(variables), dtype=bool)
-        return np.asarray(np.abs(self._product(changes, at) - expected).max(axis=1) > limit)
-
-    def _check_others(self, removed: Removed, variables: Indices, late: np.ndarray) -> None:
-        """Set which variables that are not in the table violate the optimality conditions.
-
-        Those for which single precision does not decide are checked again.
-        """
-        rest, limit = np.flatnonzero(self.place < 0), ROUNDING * self.point.scale
-        changes = self._changes(removed, variables)
-        shifts = self._shifts(removed, rest)
-        terms = sum(len(of) for _, of in changes) + 4
-        error = SINGLE_ROUNDOFF * terms * self._largest * sum(np.abs(each).sum(axis=1) for each, _ in changes)[:, None]
-        single = error.max(initial=0.0) <= MAX_SINGLE_ERROR * self.point.scale
-        for first in range(0, len(rest), COLUMNS):
-            part = np.arange(first, min(first + COLUMNS, len(rest)))
-            if single:
-                slacks = self.slack[rest[part]] - self._product(changes, rest[part], np.float32) - shifts[:, part]
-                dual, problem = self.point.dual[rest[part]], self.point.problem
-                doubtful = (slacks > limit - error) & (dual < problem.upper[rest[part]])
-                doubtful |= (slacks < error - limit) & (dual > problem.lower[rest[part]])
-                part = part[doubtful.any(axis=0)]
-            some = rest[part]
-            slacks = self.slack[some] - self._product(changes, some) - shifts[:, part]
-            late[:, some] = self._violates(slacks, self.point.dual[some], some)
-
-    def _changes(self, removed: Removed, variables: Indices) -> list[tuple[Floats, Indices]]:
-        """Return the changes of the variables of the table, and of those removed that are not in it, with these."""
-        outside = np.flatnonzero(self.place[variables] < 0)
-        own = np.zeros((len(variables), len(outside)))
-        own[outside, np.arange(len(outside))] = (removed.duals - self.point.dual[variables])[outside]
-        return [(removed.changes, self.variables), (own, variables[outside])]
-
-    def _product(self, changes: list[tuple[Floats, Indices]], at: Indices, kind: type = np.float64) -> Floats:
-        """Return the products of changes and the rows of the matrix at some variables."""
-        product = np.zeros((len(changes[0][0]), len(at)))
-        with blas_thread_limit(self.blas_threads):
-            for each, of in changes:
-                if len(each) <= SUMS:  # less work than a copy of the block
-                    product += self.point.rows.product(each, of)[:, at]
-                    continue
-                product += each.astype(kind, copy=False) @ self.point.rows.block(of, at).astype(kind, copy=False)
-        return product
-
-    def _shifts(self, removed: Removed, at: Indices) -> Floats:
-        """Return the changes of the offsets of some variables."""
-        shifts, group = removed.offsets - self.point.offset, self.point.problem.group[at]
-        return shifts[:, group] if len(self.point.offset) else np.zeros((len(shifts), len(at)))
 
 
 def can_remove(point: CommonPoint) -> bool:

@@ -1,0 +1,147 @@
+"""Whether the ends of the paths along which samples are removed are optima of all variables."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.resources import blas_thread_limit
+from maxmargin.selection.removal_paths import End, RemovalPaths, Removed
+
+#: The largest violation of optimality at the end of a path that is due to rounding, relative to the scale.
+ROUNDING = 1e-7
+
+#: Random sums in which rounding errors are looked for.
+SUMS = 4
+
+#: Columns that are checked at a time.
+COLUMNS = 2048
+
+#: The largest relative error of one rounding to single precision.
+SINGLE_ROUNDOFF = 2.0**-24
+
+#: Products in single precision are added up in double precision after so many terms.
+PIECE = 256
+
+#: Changes of some variables, a row for each path, and these variables.
+Changes = list[tuple[np.ndarray, Indices]]
+
+
+class OptimalityCheck:
+    """The check of the ends of some paths.
+
+    Parameters
+    ----------
+    paths : RemovalPaths
+    """
+
+    def __init__(self, paths: RemovalPaths) -> None:
+        self.paths = paths
+        self._largest = float(np.abs(paths.point.problem.matrix.diagonal()).max())
+
+    def check(self, removed: Removed, variables: Indices) -> tuple[np.ndarray, np.ndarray]:
+        """Return whether the ends of paths are optima of all variables, from their kernel values.
+
+        The second array is which of the variables that are not in the table violate the optimality conditions at ends
+        that are optima of the table: a row for each path.
+        """
+        limit = ROUNDING * self.paths.point.scale
+        changes = self._changes(removed, variables)
+        known = (removed.end == End.REACHED) | (removed.end == End.CROSSED)
+        known &= (removed.violations <= limit) & ~self._rounded(removed, changes)
+        late = self._violations_of_others(removed, changes, variables)
+        late[~known] = False
+        return known & ~late.any(axis=1), late
+
+    def _rounded(self, removed: Removed, changes: Changes) -> np.ndarray:
+        """Return which paths have slacks that are not those of their dual variables: rounding errors have grown.
+
+        The slacks of all paths are compared in sums with random signs, which are off if those of any path are; then
+        those of each path.
+        """
+        point, at, count = self.paths.point, self.paths.variables, len(removed.end)
+        limit, shifts = ROUNDING * point.scale, removed.offsets - point.offset
+
+        def errors(sums: Floats | None) -> Floats:
+            each = [(part if sums is None else sums @ part, of) for part, of in changes]
+            slacks, weights = removed.slacks, np.ones(count)
+            shift = shifts
+            if sums is not None:
+                slacks, weights, shift = sums @ slacks, sums.sum(axis=1), sums @ shifts
+            expected = weights[:, None] * self.paths.slack[at] - slacks - each[0][0] * point.problem.ridge[at]
+            if point.problem.groups:
+                expected -= shift[:, point.problem.group[at]]
+            return np.asarray(np.abs(self._product(each, at) - expected))
+
+        signs = np.where(np.random.default_rng(count).random((SUMS, count)) < 0.5, -1.0, 1.0)
+        if errors(signs).max(initial=0.0) <= limit:
+            return np.zeros(count, dtype=bool)
+        return np.asarray(errors(None).max(axis=1) > limit)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def _violations_of_others(self, removed: Removed, changes: Changes, variables: Indices) -> np.ndarray:
+        """Return which variables that are not in the table violate the optimality conditions.
+
+        Single precision decides for most of them.
+        """
+        problem, limit = self.paths.point.problem, ROUNDING * self.paths.point.scale
+        rest, late = np.flatnonzero(self.paths.place < 0), np.zeros((len(variables), problem.size), dtype=bool)
+        sums = sum(np.abs(part).sum(axis=1) for part, _ in changes)
+        error = SINGLE_ROUNDOFF * (PIECE + 8) * self._largest * float(np.max(sums, initial=0.0))
+        single = [(part.astype(np.float32), of) for part, of in changes]
+        for first in range(0, len(rest), COLUMNS):
+            some = rest[first : first + COLUMNS]
+            blocks = [self.paths.point.rows.block(of, some) for _, of in changes]
+            slacks = np.tile(self.paths.slack[some].astype(np.float32), (len(variables), 1))
+            if problem.groups:
+                slacks -= (removed.offsets - self.paths.point.offset).astype(np.float32)[:, problem.group[some]]
+            slacks -= self._single_product(single, blocks)
+            terms = np.abs(slacks).max(initial=0.0) + np.abs(self.paths.slack[some]).max(initial=0.0)
+            rounding = error + 4 * SINGLE_ROUNDOFF * float(terms)
+            rises, falls = (
+                self.paths.point.dual[some] < problem.upper[some],
+                self.paths.point.dual[some] > problem.lower[some],
+            )
+            # What overflows in single precision is doubtful.
+            doubtful = (~(slacks < limit - rounding) & rises) | (~(slacks > rounding - limit) & falls)
+            row, column = np.nonzero(doubtful)
+            exact = self.paths.slack[some[column]]
+            if problem.groups:
+                exact = exact - (removed.offsets - self.paths.point.offset)[row, problem.group[some[column]]]
+            for pairs in range(0, len(row), COLUMNS):
+                part = slice(pairs, pairs + COLUMNS)
+                for (each, _), block in zip(changes, blocks, strict=True):
+                    exact[part] -= np.einsum("ij,ij->i", each[row[part]], block.T[column[part]])
+            late[row, some[column]] = ((exact > limit) & rises[column]) | ((exact < -limit) & falls[column])
+        late[np.arange(len(variables)), variables] = False
+        second = self.paths.others_of(variables)
+        late[np.flatnonzero(second >= 0), second[second >= 0]] = False
+        return late
+
+    def _single_product(self, changes: Changes, blocks: list[Floats]) -> np.ndarray:
+        """Return the product of changes and blocks, added up in pieces so that rounding errors are small."""
+        product = np.zeros((len(changes[0][0]), blocks[0].shape[1]), dtype=np.float64)
+        with blas_thread_limit(self.paths.blas_threads):
+            for (part, _), block in zip(changes, blocks, strict=True):
+                values = block.astype(np.float32)
+                for first in range(0, len(block), PIECE):
+                    product += part[:, first : first + PIECE] @ values[first : first + PIECE]
+        return product.astype(np.float32)
+
+    def _changes(self, removed: Removed, variables: Indices) -> Changes:
+        """Return the changes of the variables of the table, and of those removed that are not in it, with these."""
+        outside = np.flatnonzero(self.paths.place[variables] < 0)
+        own = np.zeros((len(variables), len(outside)))
+        own[outside, np.arange(len(outside))] = (removed.duals - self.paths.point.dual[variables])[outside]
+        return [(removed.changes, self.paths.variables), (own, variables[outside])]
+
+    def _product(self, changes: Changes, at: Indices) -> Floats:
+        """Return the products of changes and the rows of the matrix at some variables."""
+        product = np.zeros((len(changes[0][0]), len(at)))
+        with blas_thread_limit(self.paths.blas_threads):
+            for each, of in changes:
+                if len(each) <= SUMS:  # less work than a copy of the block
+                    product += self.paths.point.rows.product(each, of)[:, at]
+                else:
+                    product += each @ self.paths.point.rows.block(of, at)
+        return product
