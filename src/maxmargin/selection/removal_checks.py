@@ -12,7 +12,7 @@ from maxmargin.selection.removal_paths import End, RemovalPaths, Removed
 ROUNDING = 1e-7
 
 #: Random sums in which rounding errors are looked for.
-SUMS = 4
+SUMS = 2
 
 #: Columns that are checked at a time.
 COLUMNS = 2048
