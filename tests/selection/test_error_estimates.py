@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_classification
 from tests.selection.brute_force import refit_without_each
 
-from maxmargin import LSSVC, LSSVR, SVC, SVR, NuSVC, OneClassSVM, error_estimates
+from maxmargin import LSSVC, LSSVR, SVC, SVR, NuSVC, NuSVR, OneClassSVM, error_estimates
 from maxmargin.selection.error_estimates import span_values
 
 
@@ -103,6 +103,16 @@ def test_one_class_and_regression_have_those_that_are_defined():
     assert of_regression.measure == "mean squared error"
     assert of_regression.span >= of_regression.training
     assert of_regression.leave_one_out is None
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_nu_regression_has_training_and_leave_one_out(fit_intercept):
+    X, y = overlapping(35)
+    model = NuSVR(nu=0.4, fit_intercept=fit_intercept).fit(X, y)
+    estimates = error_estimates(model, loo=True)
+    assert estimates.training == pytest.approx(np.mean((y - model.predict(X)) ** 2), rel=1e-2)
+    assert estimates.leave_one_out == model.loo_error_ > estimates.training
+    assert estimates.span is None
 
 
 def test_leave_one_out_is_there_if_it_was_computed():

@@ -94,9 +94,9 @@ def error_estimates(model: Any, *, loo: bool = False) -> ErrorEstimates:
 
     Parameters
     ----------
-    model : SVC, NuSVC, SVR, OneClassSVM, LSSVC or LSSVR
+    model : SVC, NuSVC, SVR, NuSVR, OneClassSVM, LSSVC or LSSVR
         Fitted on the data, which must not have been changed since. Of a `NuSVC` the ξα estimate is that of the `SVC`
-        with the same solution, and there is no span estimate.
+        with the same solution; ν-machines have no span estimate.
     loo : bool, default=False
         Whether to compute the leave-one-out error. Without, it is there if ``loo_error_`` was read before.
 
@@ -126,7 +126,7 @@ def error_estimates(model: Any, *, loo: bool = False) -> ErrorEstimates:
         return _of_classifier(model, problems, error)
     predictions, outputs = np.array([one.values for one in problems]), np.array([one.left_out for one in problems])
     if isinstance(model, KernelRegressor):
-        targets = np.array([one.problem.linear for one in problems])
+        targets = np.array([one.problem.linear[: len(one.samples)] for one in problems])
         span = None if np.isnan(outputs).any() else float(np.mean((targets - outputs) ** 2))
         training = float(np.mean((targets - predictions) ** 2))
         return ErrorEstimates("mean squared error", training, span=span, leave_one_out=error)
