@@ -59,25 +59,36 @@ class Limit:
         return self.kernel_seconds + self.cholesky_seconds + self.reading_seconds
 
 
-def measure_limit(X: Any, parameters: Parameters, support: np.ndarray, values: int, free_by_pair: list[int]) -> Limit:
+#: Reads a clock, in seconds.
+Clock = Callable[[], float]
+
+
+def measure_limit(
+    X: Any,
+    parameters: Parameters,
+    support: np.ndarray,
+    values: int,
+    free_by_pair: list[int],
+    clock: Clock = perf_counter,
+) -> Limit:
     """Measure the lower bound of a problem whose solution has these support vectors."""
     threads = parameters.threads
     with threadpool_limits(threads):
-        rates = {"fused rows": fused_rate(X, parameters, support)}
+        rates = {"fused rows": fused_rate(X, parameters, support, clock)}
         if parameters.kernel != "precomputed":
-            rates["matrix product and function"] = product_rate(X, parameters, support)
+            rates["matrix product and function"] = product_rate(X, parameters, support, clock)
         way = max(rates, key=lambda name: rates[name])
         return Limit(
             kernel_seconds=values / rates[way],
-            cholesky_seconds=cholesky_seconds(free_by_pair, threads),
-            reading_seconds=reading_seconds(X),
+            cholesky_seconds=cholesky_seconds(free_by_pair, threads, clock),
+            reading_seconds=reading_seconds(X, clock),
             values=values,
             way=way,
             rates=rates,
         )
 
 
-def fused_rate(X: Any, parameters: Parameters, support: np.ndarray) -> float:
+def fused_rate(X: Any, parameters: Parameters, support: np.ndarray, clock: Clock) -> float:
     """Return the kernel values per second of maxmargin's compiled kernel rows; precomputed ones are copied."""
     matrix = matrix_of(X, parameters)
     columns = matrix.float32_columns(np.asarray(support, dtype=np.int64))
@@ -89,10 +100,10 @@ def fused_rate(X: Any, parameters: Parameters, support: np.ndarray) -> float:
         columns.fill(rows, out, slots[: len(rows)])
         return len(rows) * len(support)
 
-    return best_rate(block, range(0, matrix.size, BLOCK))
+    return best_rate(block, range(0, matrix.size, BLOCK), clock)
 
 
-def product_rate(X: Any, parameters: Parameters, support: np.ndarray) -> float:
+def product_rate(X: Any, parameters: Parameters, support: np.ndarray, clock: Clock) -> float:
     """Return the kernel values per second of products with blocks of support vectors and a function, in NumPy."""
     left, right = _factors(X, parameters, support)
     panels = [np.ascontiguousarray(right[start : start + BLOCK].T) for start in range(0, len(right), BLOCK)]
@@ -107,11 +118,11 @@ def product_rate(X: Any, parameters: Parameters, support: np.ndarray) -> float:
 
     threads = parameters.threads
     if threads == 1:
-        return best_rate(block, range(len(work)))
+        return best_rate(block, range(len(work)), clock)
     with ThreadPoolExecutor(threads) as pool, threadpool_limits(1):
         strides = range(0, len(work), threads)
         return best_rate(
-            lambda start: sum(pool.map(block, range(start, min(start + threads, len(work))))), strides
+            lambda start: sum(pool.map(block, range(start, min(start + threads, len(work))))), strides, clock
         )  # fmt: skip
 
 
@@ -152,7 +163,7 @@ def _factors(X: Any, parameters: Parameters, support: np.ndarray) -> tuple[Any, 
     return left, right.astype(np.float32)
 
 
-def cholesky_seconds(free_by_pair: list[int], threads: int) -> float:
+def cholesky_seconds(free_by_pair: list[int], threads: int, clock: Clock = perf_counter) -> float:
     """Return the seconds to factorise a matrix for each pair; sizes that are not measured scale with the cube.
 
     Small matrices are faster on one thread, large ones on several: the faster counts.
@@ -166,35 +177,35 @@ def cholesky_seconds(free_by_pair: list[int], threads: int) -> float:
     seconds = np.inf
     for count in {1, threads}:
         with threadpool_limits(count):
-            seconds = min(seconds, shortest(lambda: linalg.cholesky(matrix, lower=True, check_finite=False)))
+            seconds = min(seconds, shortest(lambda: linalg.cholesky(matrix, lower=True, check_finite=False), clock))
     return float(seconds) * sum((free / size) ** 3 for free in free_by_pair)
 
 
-def reading_seconds(X: Any) -> float:
+def reading_seconds(X: Any, clock: Clock) -> float:
     """Return the seconds to read the data once."""
     values = X.data if sparse.issparse(X) else X
-    return shortest(lambda: values.sum())
+    return shortest(lambda: values.sum(), clock)
 
 
-def best_rate(block: Callable[[int], int], starts: range) -> float:
+def best_rate(block: Callable[[int], int], starts: range, clock: Clock) -> float:
     """Return the highest rate of several passes over blocks; a long pass is cut off."""
     block(starts[0])  # warm up
-    best, began = 0.0, perf_counter()
-    while perf_counter() - began < MIN_SECONDS:
-        values, started = 0, perf_counter()
+    best, began = 0.0, clock()
+    while clock() - began < MIN_SECONDS:
+        values, started = 0, clock()
         for start in starts:
             values += block(start)
-            if perf_counter() - started > MAX_SECONDS:
+            if clock() - started > MAX_SECONDS:
                 break
-        best = max(best, values / (perf_counter() - started))
+        best = max(best, values / (clock() - started))
     return best
 
 
-def shortest(work: Callable[[], Any]) -> float:
+def shortest(work: Callable[[], Any], clock: Clock = perf_counter) -> float:
     """Return the minimum time of several runs: at least four, unless they take long."""
-    best, began, runs = np.inf, perf_counter(), 0
-    while perf_counter() - began < (MIN_SECONDS / 4 if runs >= 4 else MAX_SECONDS):
-        started = perf_counter()
+    best, began, runs = np.inf, clock(), 0
+    while clock() - began < (MIN_SECONDS / 4 if runs >= 4 else MAX_SECONDS):
+        started = clock()
         work()
-        best, runs = min(best, perf_counter() - started), runs + 1
+        best, runs = min(best, clock() - started), runs + 1
     return float(best)
