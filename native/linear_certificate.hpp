@@ -31,22 +31,70 @@ inline void keep_largest(double value, std::int64_t index, double& largest, std:
   at = index;
 }
 
+// Add the variables [0, n) to sums: `add(k, sums)` takes those of a vector, or of one number.
+template <template <class> class Sums, class Add>
+MAXMARGIN_INLINE void add_all(std::int64_t n, const Add& add, Sums<Vec<double>>& several, Sums<double>& single) {
+  std::int64_t k = 0;
+  for (; k + kWidth<double> <= n; k += kWidth<double>) add(k, several);
+  for (; k < n; ++k) add(k, single);
+}
+
+// Of the dual vector b: the number of its variables off 0, Σ ‖f_i‖ |b_i|, Σ b and Σ |b|.
+template <class V> struct DualSums {
+  V used{}, size_of_weights{}, sum{}, absolute{};
+
+  MAXMARGIN_INLINE void add(V b, V norm) {
+    const V magnitude = magnitude_of(b);
+    used += magnitude > 0.0 ? V{} + 1.0 : V{};
+    size_of_weights += norm * magnitude;
+    sum += b;
+    absolute += magnitude;
+  }
+};
+
+// The largest gradient of variables that can grow and its upper bound, and the negatives of the smallest gradient of
+// those that can fall and of its lower bound.
+template <class V> struct LargestGradients {
+  V low = V{} - kInfinite, above = V{} - kInfinite, minus_high = V{} - kInfinite, minus_below = V{} - kInfinite;
+
+  MAXMARGIN_INLINE void add(V gradient, V error, V b, V lower, V upper) {
+    const V none = V{} - kInfinite, minus = -gradient;
+    low = larger_of<V>(b < upper ? gradient : none, low);
+    above = larger_of<V>(b < upper ? V(gradient + error) : none, above);
+    minus_high = larger_of<V>(b > lower ? minus : none, minus_high);
+    minus_below = larger_of<V>(b > lower ? V(minus + error) : none, minus_below);
+  }
+};
+
+MAXMARGIN_INLINE double largest_of(Vec<double> several, double single) {
+  for (int l = 0; l < kWidth<double>; ++l) single = larger_of<double>(several[l], single);
+  return single;
+}
+
+// Losses, shares of the gap, and what bounds their errors.
+template <class V> struct GapSums {
+  V loss{}, loss_error{}, residual{}, ridge{}, linear{}, linear_size{}, slack_size{}, dual_error{};
+};
+
 inline LinearCertificate certify_linear(const CertifiedPoint& p) {
   constexpr double u = kUnitRoundoff;
   const std::int64_t n = p.variables;
   double* norms = p.residual;  // until the shares of the gap replace them
-  for (std::int64_t k = 0; k < n; ++k) norms[k] = std::sqrt(p.squared_norms[k] + p.constant * p.constant);
   LinearCertificate out;
   // ‖w‖, ‖Fᵀb‖, and the error of the latter.
   const double roundings = static_cast<double>(p.width + 1 + 8) * u;
-  double used = 0.0, size_of_weights = 0.0, sum = 0.0, absolute_sum = 0.0;
-  for (std::int64_t k = 0; k < n; ++k) {
-    const double magnitude = std::fabs(p.dual[k]);
-    used += magnitude > 0.0;
-    size_of_weights += norms[k] * magnitude;
-    sum += p.dual[k];
-    absolute_sum += magnitude;
-  }
+  DualSums<Vec<double>> several;
+  DualSums<double> single;
+  const auto add_dual = [&](std::int64_t k, auto& sums) {
+    using V = decltype(sums.sum);
+    const V norm = square_root(V(get<V>(p.squared_norms + k) + p.constant * p.constant));
+    put<V>(norms + k, norm);
+    sums.add(get<V>(p.dual + k), norm);
+  };
+  add_all<DualSums>(n, add_dual, several, single);
+  const double used = sum_of(several.used) + single.used, sum = sum_of(several.sum) + single.sum;
+  const double size_of_weights = sum_of(several.size_of_weights) + single.size_of_weights;
+  const double absolute_sum = sum_of(several.absolute) + single.absolute;
   const double of_weights = (used + 9.0) * u * size_of_weights;
   const double weights_norm = squared_length(p.weights, p.width + 1);
   const double dual_norm = squared_length(p.dual_weights, p.width + 1);
@@ -58,28 +106,29 @@ inline LinearCertificate certify_linear(const CertifiedPoint& p) {
   const double per_row = static_cast<double>(p.longest_row + 8) * u;
   const double of_products = per_row * std::sqrt(dual_norm) + of_weights;
   const double of_decisions = per_row * std::sqrt(weights_norm);
-  const auto gradient_error = [&](std::int64_t k, double norm, double& gradient) {
-    const double ridge = p.ridge[k] * p.dual[k];
-    gradient = p.linear[k] - p.product[k] - ridge;
-    return norm * of_products + 4.0 * u * (std::fabs(p.linear[k]) + std::fabs(p.product[k]) + std::fabs(ridge));
+  const auto gradient_error = [&](std::int64_t k, auto norm, auto& gradient) {
+    using V = decltype(norm);
+    const V linear = get<V>(p.linear + k), product = get<V>(p.product + k);
+    const V ridge = get<V>(p.ridge + k) * get<V>(p.dual + k);
+    gradient = linear - product - ridge;
+    return V(norm * of_products + 4.0 * u * (magnitude_of(linear) + magnitude_of(product) + magnitude_of(ridge)));
   };
   // The violation of the optimality criterion with every gradient within its error, and the interval of the offset.
-  double above = -kInfinite, below = kInfinite, low = -kInfinite, high = kInfinite;
+  LargestGradients<Vec<double>> most;
+  LargestGradients<double> last;
+  const auto add_gradient = [&](std::int64_t k, auto& largest) {
+    using V = decltype(largest.low);
+    V gradient{};
+    const V error = gradient_error(k, get<V>(norms + k), gradient);
+    largest.add(gradient, error, get<V>(p.dual + k), get<V>(p.lower + k), get<V>(p.upper + k));
+  };
+  add_all<LargestGradients>(n, add_gradient, most, last);
+  const double low = largest_of(most.low, last.low), high = -largest_of(most.minus_high, last.minus_high);
+  const double above = largest_of(most.above, last.above), below = -largest_of(most.minus_below, last.minus_below);
   double most_up = -1.0, most_down = -1.0, most_room = -1.0;
   std::int64_t up_most = 0, down_most = 0, roomiest = 0;
-  for (std::int64_t k = 0; k < n; ++k) {
-    double gradient = 0.0;
-    const double error = gradient_error(k, norms[k], gradient), b = p.dual[k];
-    if (b < p.upper[k]) {
-      low = gradient > low ? gradient : low;
-      above = gradient + error > above ? gradient + error : above;
-    }
-    if (b > p.lower[k]) {
-      high = gradient < high ? gradient : high;
-      below = gradient - error < below ? gradient - error : below;
-    }
-    if (!p.grouped) continue;
-    const double up = p.upper[k] - b, down = b - p.lower[k], room = up < down ? up : down;
+  for (std::int64_t k = 0; p.grouped && k < n; ++k) {
+    const double up = p.upper[k] - p.dual[k], down = p.dual[k] - p.lower[k], room = up < down ? up : down;
     keep_largest(room, k, most_room, roomiest);
     keep_largest(up, k, most_up, up_most);
     keep_largest(down, k, most_down, down_most);
@@ -100,27 +149,37 @@ inline LinearCertificate certify_linear(const CertifiedPoint& p) {
     out.offset = best_offset({p.slack, p.lower, p.upper, p.ridge}, n, middle);
   }
   // Losses and shares of the gap.
-  double loss_sum = 0.0, loss_error = 0.0, residual_sum = 0.0, ridge_sum = 0.0, linear_sum = 0.0;
-  double dual_error = 0.0, linear_size = 0.0, slack_size = 0.0;
-  for (std::int64_t k = 0; k < n; ++k) {
-    const double b = p.dual[k], ridge = p.ridge[k], lower = p.lower[k], upper = p.upper[k];
-    const double slack = p.linear[k] - (p.decisions[k] + out.offset);
-    double error = norms[k] * of_decisions;
-    error += 4.0 * u * (std::fabs(p.linear[k]) + std::fabs(p.decisions[k]) + std::fabs(out.offset));
-    const double loss = conjugate(slack, lower, upper, ridge), share = loss - (slack - 0.5 * ridge * b) * b;
-    const double at_most = std::fabs(response_to(slack + error, lower, upper, ridge));
-    const double at_least = std::fabs(response_to(slack - error, lower, upper, ridge));
-    p.slack[k] = slack;
-    p.residual[k] = share > 0.0 ? share : 0.0;
-    residual_sum += p.residual[k];
-    loss_sum += loss;
-    loss_error += (at_most > at_least ? at_most : at_least) * error;
-    ridge_sum += ridge * b * b;
-    linear_sum += p.linear[k] * b;
-    linear_size += std::fabs(p.linear[k] * b);
-    slack_size += std::fabs(slack * b);
-    dual_error += std::fabs(b) * error;
-  }
+  GapSums<Vec<double>> gaps;
+  GapSums<double> rest;
+  const auto add_gap = [&](std::int64_t k, auto& sums) {
+    using V = decltype(sums.loss);
+    const V b = get<V>(p.dual + k), ridge = get<V>(p.ridge + k), lower = get<V>(p.lower + k);
+    const V upper = get<V>(p.upper + k), linear = get<V>(p.linear + k), decision = get<V>(p.decisions + k);
+    const V slack = linear - (decision + out.offset);
+    const V size = magnitude_of(linear) + magnitude_of(decision) + std::fabs(out.offset);
+    const V error = get<V>(norms + k) * of_decisions + 4.0 * u * size;
+    const V response = response_to<V>(slack, lower, upper, ridge), loss = response * (slack - 0.5 * ridge * response);
+    const V share = loss - (slack - 0.5 * ridge * b) * b, residual = share > 0.0 ? share : V{};
+    const V at_most = magnitude_of(response_to<V>(slack + error, lower, upper, ridge));
+    const V at_least = magnitude_of(response_to<V>(slack - error, lower, upper, ridge));
+    put<V>(p.slack + k, slack);
+    put<V>(p.residual + k, residual);
+    sums.residual += residual;
+    sums.loss += loss;
+    sums.loss_error += larger_of<V>(at_most, at_least) * error;
+    sums.ridge += ridge * b * b;
+    sums.linear += linear * b;
+    sums.linear_size += magnitude_of(V(linear * b));
+    sums.slack_size += magnitude_of(V(slack * b));
+    sums.dual_error += magnitude_of(b) * error;
+  };
+  add_all<GapSums>(n, add_gap, gaps, rest);
+  const double loss_sum = sum_of(gaps.loss) + rest.loss, loss_error = sum_of(gaps.loss_error) + rest.loss_error;
+  const double residual_sum = sum_of(gaps.residual) + rest.residual, ridge_sum = sum_of(gaps.ridge) + rest.ridge;
+  const double linear_sum = sum_of(gaps.linear) + rest.linear;
+  const double linear_size = sum_of(gaps.linear_size) + rest.linear_size;
+  const double slack_size = sum_of(gaps.slack_size) + rest.slack_size;
+  double dual_error = sum_of(gaps.dual_error) + rest.dual_error;
   // What is lost by moving one variable until the sum is exactly 0: one with room on both sides or, if none has enough,
   // one of two, depending on the sign of the sum.
   if (p.grouped && absolute_sum > 0.0) {

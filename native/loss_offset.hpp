@@ -1,5 +1,5 @@
-// The loss of a sample, and the offset of least loss: native counterparts of problems/losses.py and problems/offsets.py
-// for one group of all variables with the sum 0.
+// The response of a sample, and the offset of least loss: native counterparts of problems/losses.py and
+// problems/offsets.py for one group of all variables with the sum 0.
 #pragma once
 
 #include <cmath>
@@ -12,16 +12,10 @@ namespace maxmargin::MAXMARGIN_LEVEL {
 constexpr double kInfinite = __builtin_huge_val();
 constexpr int kMaxOffsetSteps = 120;  // halving a bracket so often exhausts double precision
 
-// The β in [lower, upper] that maximises βz − ½ ridge β².
-MAXMARGIN_INLINE double response_to(double z, double lower, double upper, double ridge) {
-  if (ridge > 0.0) return clipped(z / ridge, lower, upper);
-  return z > 0.0 ? upper : z < 0.0 ? lower : clipped(0.0, lower, upper);
-}
-
-// That maximum: the loss.
-MAXMARGIN_INLINE double conjugate(double z, double lower, double upper, double ridge) {
-  const double response = response_to(z, lower, upper, ridge);
-  return response * (z - 0.5 * ridge * response);
+// The β in [lower, upper] that maximises βz − ½ ridge β²: of one variable, or of a vector of them.
+template <class V> MAXMARGIN_INLINE V response_to(V z, V lower, V upper, V ridge) {
+  const V unclipped = z / ridge;
+  return clipped<V>(unclipped == unclipped ? unclipped : V{}, lower, upper);  // 0/0
 }
 
 // The root of −Σ response(slack − ρ), which increases with ρ, for slacks without an offset: Newton steps within a

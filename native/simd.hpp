@@ -64,6 +64,29 @@ MAXMARGIN_INLINE Vec<double> load_widened(const float* p) {
 template <class T> MAXMARGIN_INLINE void store_vector(T* p, Vec<T> v) { std::memcpy(p, &v, sizeof v); }
 template <class T> MAXMARGIN_INLINE Vec<T> repeat(T x) { return x - Vec<T>{}; }
 
+// Loops over several numbers and over single ones: V is a vector of double, or double.
+template <class V> MAXMARGIN_INLINE V get(const double* p) {
+  V values;
+  std::memcpy(&values, p, sizeof values);
+  return values;
+}
+template <class V> MAXMARGIN_INLINE void put(double* p, V values) { std::memcpy(p, &values, sizeof values); }
+template <class V> MAXMARGIN_INLINE V magnitude_of(V x) { return x < 0.0 ? V(-x) : x; }
+template <class V> MAXMARGIN_INLINE V larger_of(V a, V b) { return a > b ? a : b; }
+MAXMARGIN_INLINE double square_root(double x) { return __builtin_sqrt(x); }
+MAXMARGIN_INLINE Vec<double> square_root(Vec<double> x) {
+#if defined(__AVX512F__)
+  return _mm512_sqrt_pd(x);
+#elif defined(__AVX__)
+  return _mm256_sqrt_pd(x);
+#elif defined(__x86_64__)
+  return _mm_sqrt_pd(x);
+#else
+  for (int l = 0; l < kWidth<double>; ++l) x[l] = __builtin_sqrt(x[l]);
+  return x;
+#endif
+}
+
 // Hide the contents of a vector from the compiler, for example that all lanes are equal.
 template <class V> MAXMARGIN_INLINE void hide(V& v) {
 #if defined(__AVX512F__)

@@ -11,7 +11,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <initializer_list>
 
 #include "linear_loops.hpp"
@@ -26,14 +25,6 @@ constexpr double kSolvedFraction = 0.05, kSigmaReduction = 0.2, kMinSigmaRatio =
 constexpr double kDefaultRelativeSigma = 0.02;
 constexpr double kFullStepSlope = 0.25, kShortStep = 0.35, kSlopeTolerance = 1e-2, kObjectiveTolerance = 1e-14;
 constexpr int kMaxStepsPerProblem = 40, kMaxShortSteps = 6, kMaxLineSearchSteps = 60;
-
-// A number or a vector of them.
-template <class V> MAXMARGIN_INLINE V get(const double* p) {
-  V values;
-  std::memcpy(&values, p, sizeof values);
-  return values;
-}
-template <class V> MAXMARGIN_INLINE void put(double* p, V values) { std::memcpy(p, &values, sizeof values); }
 
 template <class Rows> class SmallLinearSolver {
  public:
