@@ -1,5 +1,5 @@
-// std::from_chars for doubles, also where the standard library has it for integers only (libc++ before version 20, which is
-// that of macOS): there strtod reads them in the C locale. Both return the nearest double.
+// std::from_chars for doubles, also where the standard library has it for integers only (libc++ before version 20,
+// which is that of macOS): there strtod reads them in the C locale. Both return the nearest double.
 #pragma once
 
 #include <charconv>

@@ -2,7 +2,7 @@
 //
 // The same sources are compiled for the x86-64 microarchitecture levels v2, v3 and v4 ("plain" elsewhere), each inside
 // a namespace of its own, so that the linker cannot replace code of one level by that of another. Builds for the thread
-// sanitiser have the narrowest level only (MAXMARGIN_NARROWEST_LEVEL).
+// sanitiser have the narrowest level only (MAXMARGIN_NARROWEST_LEVEL), portable ones "plain" (MAXMARGIN_PORTABLE).
 #pragma once
 
 #include <vector>
@@ -22,7 +22,7 @@
 
 namespace maxmargin {
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(MAXMARGIN_PORTABLE)
 MAXMARGIN_DECLARE_LEVEL(v2)
 MAXMARGIN_DECLARE_LEVEL(v3)
 MAXMARGIN_DECLARE_LEVEL(v4)
@@ -40,7 +40,7 @@ struct Level {
 
 // The levels that this processor and operating system support, narrowest first.
 inline std::vector<Level> usable_levels() {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(MAXMARGIN_PORTABLE)
   __builtin_cpu_init();
   std::vector<Level> found = {{"v2", &v2::kernels, &v2::solvers, &v2::linear, &v2::extended}};
 #if !defined(MAXMARGIN_NARROWEST_LEVEL)

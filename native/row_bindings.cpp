@@ -28,8 +28,8 @@ void subtract_rows(Vector<double> gradient, Table<const float> storage, Vector<c
   });
 }
 
-// Σ_r weights[r] Σ_c d and Σ_r weights[r] Σ_c d² of the differences d of a table from a centre. Sums are taken over chunks
-// of rows first: they do not depend on the number of threads.
+// Σ_r weights[r] Σ_c d and Σ_r weights[r] Σ_c d² of the differences d of a table from a centre. Sums are taken over
+// chunks of rows first: they do not depend on the number of threads.
 template <class T>
 std::pair<double, double> weighted_sums(Table<const T> table, Vector<const double> weights, double centre,
                                         int threads) {
