@@ -1,7 +1,9 @@
-"""Check that versions agree: python packaging/check_version.py [TAG]
+"""Check that version numbers agree.
 
-The version of pyproject.toml, that of CITATION.cff, the newest section of CHANGELOG.md, and the tag of a release if one is
-given; and that minimum-versions.txt has the lower bounds of pyproject.toml.
+    python packaging/check_version.py [TAG]
+
+The version of pyproject.toml, that of CITATION.cff, the newest section of CHANGELOG.md, and the tag of a release if one
+is given; and that minimum-versions.txt has the lower bounds of pyproject.toml.
 """
 
 import re
