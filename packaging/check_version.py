@@ -29,7 +29,8 @@ def problems(tag: str | None = None) -> list[str]:
     if tag is not None and not re.fullmatch(r"\d{4}-\d\d-\d\d", section[2]):
         found.append(f"the section {section[1]} of CHANGELOG.md has no date")
     lowest = dict(line.split("==") for line in (ROOT / "packaging" / "minimum-versions.txt").read_text().split())
-    needed = dict(requirement.split(">=") for requirement in project["dependencies"])
+    requirements = [*project["dependencies"], *project["optional-dependencies"]["quick-test"]]
+    needed = dict(requirement.split(">=") for requirement in requirements)
     for name in sorted({*lowest, *needed}):
         if name not in lowest or name not in needed or not f"{lowest[name]}.".startswith(f"{needed[name]}."):
             found.append(f"{name}: minimum-versions.txt has {lowest.get(name)}, pyproject.toml {needed.get(name)}")
