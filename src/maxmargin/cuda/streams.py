@@ -23,6 +23,10 @@ def own_stream(device: int) -> Iterator[None]:
         try:
             with stream:
                 yield
+        except BaseException:
+            # After Ctrl-C between a launch and its wait, the kernel still writes into memory that is about to be freed.
+            stream.synchronize()
+            raise
         finally:
             idle.put(stream)
 
