@@ -110,6 +110,13 @@ def test_errors(device):
     ]:
         with pytest.raises(ValueError, match=message):
             model.predict(device.asarray(table))
+    on_host = SVC().fit(X, labels)
+    for table in (X[:0], X[:, :0], X + 1j):
+        with pytest.raises(ValueError, match=r"0 (sample|feature)\(s\)|Complex data not supported") as here:
+            on_host.predict(table)
+        with pytest.raises(ValueError, match=r"0 (sample|feature)\(s\)|Complex data not supported") as there:
+            model.predict(device.asarray(table))
+        assert str(there.value) == str(here.value).partition("\n")[0]
     histograms = SVC(kernel="chi_squared").fit(np.abs(X), labels).set_params(device="cuda")
     with pytest.raises(ValueError, match="at least 0"):
         histograms.predict(device.asarray(X))

@@ -35,10 +35,20 @@ class DeviceTable(NamedTuple):
         return int(rows), int(columns)
 
     def check(self, features: int | None, name: str) -> DeviceTable:
-        """Return the samples in C order and floating point, or raise: as many features as those of the fit, finite."""
+        """Return the samples in C order and floating point, or raise: as many features as those of the fit, finite.
+
+        The messages are those of scikit-learn for samples in host memory.
+        """
         xp = cupy()
+        if self.array.dtype.kind == "c":
+            raise ValueError("Complex data not supported")
         if self.array.ndim != 2:
             raise ValueError(f"samples must be a table, not an array of {self.array.ndim} dimensions")
+        for count, what in zip(self.shape, ("sample(s)", "feature(s)"), strict=True):
+            if not count:
+                raise ValueError(
+                    f"Found array with 0 {what} (shape={self.shape}) while a minimum of 1 is required by {name}."
+                )
         if features is not None and self.array.shape[1] != features:
             raise ValueError(
                 f"X has {self.array.shape[1]} features, but {name} is expecting {features} features as input."
