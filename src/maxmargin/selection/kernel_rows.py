@@ -34,7 +34,8 @@ class KernelRows:
     ----------
     problem : DualProblem
     budget : int
-        Bytes for rows; values of rows beyond it are computed again whenever they are needed.
+        Bytes for rows; values of rows beyond it are computed again whenever they are needed. The memory grows with the
+        rows; while they are copied, it is up to half as much again.
     threads : int
     """
 
@@ -43,7 +44,7 @@ class KernelRows:
         self._most = budget // (8 * problem.size)
         self._place = np.full(problem.size, -1, dtype=np.int64)
         self._known = 0
-        self._values = np.empty((min(self._most, problem.size), problem.size))  # memory that is not used is not taken
+        self._values = np.empty((0, problem.size))
 
     def add(self, variables: Indices) -> bool:
         """Compute the rows of variables; return whether there is memory for all of them."""
@@ -51,6 +52,7 @@ class KernelRows:
         known = self._known
         if not len(missing) or known + len(missing) > self._most:
             return not len(missing)
+        self._make_room(known + len(missing))
         for first in range(0, len(missing), ROWS_PER_REQUEST):
             check_deadline()
             some = missing[first : first + ROWS_PER_REQUEST]
@@ -58,6 +60,15 @@ class KernelRows:
         self._place[missing] = known + np.arange(len(missing))
         self._known += len(missing)
         return True
+
+    def _make_room(self, rows: int) -> None:
+        """Let there be room for so many rows: for twice as many as before, so that each is copied about once."""
+        if rows <= len(self._values):
+            return
+        room = min(max(rows, 2 * len(self._values)), self._most, self.problem.size)
+        values = np.empty((room, self.problem.size))
+        values[: self._known] = self._values[: self._known]
+        self._values = values
 
     def stored(self, variables: Indices, count: int) -> tuple[Indices, Floats]:
         """Return up to so many of some variables, whose rows are in memory, and these rows."""
