@@ -6,7 +6,10 @@ from sklearn.datasets import make_classification
 from tests.selection.brute_force import refit_without_each
 
 from maxmargin import LSSVC, LSSVR, SVC, SVR, NuSVC, NuSVR, OneClassSVM, error_estimates
-from maxmargin.selection.error_estimates import span_values
+from maxmargin.formulations import c_classification
+from maxmargin.kernels import FunctionKernel, Gaussian, Linear, Points, Polynomial, Sigmoid
+from maxmargin.matrices import KernelMatrix
+from maxmargin.selection.error_estimates import _distance_bound, span_values
 
 
 def overlapping(seed, count=60, separation=0.6):
@@ -139,6 +142,52 @@ def test_a_hard_margin_has_no_xi_alpha():
     estimates = error_estimates(SVC(C=np.inf, gamma=5.0).fit(X, y))
     assert estimates.xi_alpha is None
     assert estimates.training == 0.0
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "kernel",
+    [Sigmoid(0.5, -1.0), Sigmoid(0.01, -1.0), Polynomial(3, 1.0, -2.0), lambda X, Z: np.tanh(X @ Z.T - 2.0)],
+    ids=["sigmoid", "negative diagonal", "polynomial", "function"],
+)
+def test_xi_alpha_of_an_indefinite_kernel_takes_its_own_distances(kernel, seed):
+    X, y = overlapping(seed, 40)
+    model = SVC(kernel=kernel, C=0.05 * (1 + seed)).fit(X, y)
+    K = kernel(X, X)
+    used = model.support_
+    signs = np.where(y == 1, 1.0, -1.0)
+    slack = 1.0 - signs * model.decision_function(X)
+    distance = max(0.0, np.max(np.diag(K)[used, None] + np.diag(K) - 2.0 * K[used]))
+    free = np.abs(model.dual_coef_[0]) < model.C
+    reach = slack[used] + np.abs(model.dual_coef_[0]) * distance
+    assert np.diag(K).min() < 0  # no square root
+    found = error_estimates(model).xi_alpha
+    if free.any() and np.abs(reach - 1.0).min() > 1e-2:
+        assert found == np.mean(np.isin(np.arange(40), used[reach >= 1.0]))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "known"),
+    [
+        (Gaussian(1.0), True),
+        (Polynomial(3, 1.0, 0.5), True),
+        (Linear() + 2.0 * Gaussian(1.0), True),
+        (Polynomial(3, 1.0, -0.5), False),
+        (Sigmoid(1.0, 0.0), False),
+        (Linear() * Sigmoid(1.0, 0.0), False),
+        (FunctionKernel(lambda X, Z: X @ Z.T), False),
+    ],
+    ids=str,
+)
+def test_distances_are_bounded_only_where_the_kernel_is_known_to_be_semidefinite(kernel, known):
+    assert kernel.positive_semidefinite is known
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    problem = c_classification.pose(KernelMatrix(kernel, Points.wrap(X)), np.sign(X[:, 0]), np.ones(30))
+    bound = _distance_bound(problem, np.arange(0, 30, 3))
+    assert (bound is not None) is known
+    if known:
+        K = kernel(X)
+        assert bound >= (np.diag(K)[::3, None] + np.diag(K) - 2.0 * K[::3]).max()
 
 
 def test_errors_name_the_function():

@@ -16,6 +16,10 @@ class Linear(NativeKernel):
     def formula(self) -> KernelFormula:
         return KernelFormula(Term.PRODUCT)
 
+    @property
+    def positive_semidefinite(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True)
 class Polynomial(NativeKernel):
@@ -33,6 +37,10 @@ class Polynomial(NativeKernel):
     @property
     def formula(self) -> KernelFormula:
         return KernelFormula(Term.PRODUCT, OuterFunction.POWER, float(self.gamma), float(self.coef0), int(self.degree))
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        return self.coef0 >= 0
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,11 @@ class Kernel(ABC):
         """Whether large blocks are efficient; False for a user's callable, which is called on small blocks."""
         return True
 
+    @property
+    def positive_semidefinite(self) -> bool:
+        """Whether every matrix of its values is known to be positive semi-definite; of a user's kernel it is not."""
+        return False
+
     def __call__(self, X: Any, Z: Any = None) -> Floats:
         """Return the block of values k(x, z) for every row x of `X` and z of `Z` (`Z` defaults to `X`)."""
         left = as_points(X)
@@ -97,6 +102,10 @@ class _Combination(Kernel):
     @property
     def vectorised(self) -> bool:
         return self.first.vectorised and self.second.vectorised
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        return self.first.positive_semidefinite and self.second.positive_semidefinite
 
     def check(self, points: Points) -> None:
         self.first.check(points)
@@ -184,6 +193,10 @@ class Scaled(Kernel):
     @property
     def vectorised(self) -> bool:
         return self.kernel.vectorised
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        return self.kernel.positive_semidefinite
 
     def check(self, points: Points) -> None:
         self.kernel.check(points)

@@ -45,6 +45,10 @@ class RadialKernel(NativeKernel):
         object.__setattr__(self, "_gammas", FeatureGammas(gammas, self.distance))  # of which there may be very many
 
     @property
+    def positive_semidefinite(self) -> bool:
+        return True
+
+    @property
     def formula(self) -> KernelFormula:
         if isinstance(self.gamma, np.ndarray):
             return KernelFormula(self.distance, OuterFunction.EXPONENTIAL, 1.0, gammas=vars(self)["_gammas"])

@@ -16,6 +16,7 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Formulation
+from maxmargin.kernels.kernel import Kernel
 from maxmargin.kernels.radial import RadialKernel
 from maxmargin.machines.kernel.function_estimator import KernelRegressor
 from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
@@ -213,8 +214,9 @@ def _risky(point: CommonPoint, one: _Estimated) -> np.ndarray:
     if not problem.groups:
         return risky(float(problem.matrix.diagonal()[used].max(initial=0.0)))
     least = risky(_largest_distance(problem, point.rows.stored(used, MAX_BOUND_ROWS)))
-    most = risky(_distance_bound(problem, used))
-    return most if np.array_equal(least, most) else risky(_largest_distance(problem, (used, None)))
+    bound = _distance_bound(problem, used)
+    most = None if bound is None else risky(bound)
+    return most if most is not None and np.array_equal(least, most) else risky(_largest_distance(problem, (used, None)))
 
 
 def _largest_distance(problem: DualProblem, rows: tuple[Indices, Floats | None]) -> float:
@@ -230,11 +232,14 @@ def _largest_distance(problem: DualProblem, rows: tuple[Indices, Floats | None])
     return largest
 
 
-def _distance_bound(problem: DualProblem, variables: Indices) -> float:
-    """Return an upper bound of the largest squared distance of some samples from all."""
+def _distance_bound(problem: DualProblem, variables: Indices) -> float | None:
+    """Return an upper bound of the largest squared distance of some samples from all, if the kernel has one."""
+    kernel = getattr(problem.matrix, "kernel", None)
+    if not isinstance(kernel, Kernel) or not kernel.positive_semidefinite:
+        return None
     own = float(problem.matrix.diagonal()[variables].max(initial=0.0))
     others = float(problem.curvature.max())
-    if isinstance(getattr(problem.matrix, "kernel", None), RadialKernel):  # its values are at least 0
+    if isinstance(kernel, RadialKernel):  # its values are at least 0
         return own + others
     return float((np.sqrt(own) + np.sqrt(others)) ** 2)
 
