@@ -79,6 +79,27 @@ def test_labels_that_are_text(device):
     np.testing.assert_array_equal(found, model.predict(X))
 
 
+@pytest.mark.parametrize("model", [*MODELS, SVC(kernel="laplacian")], ids=repr)
+def test_another_than_the_first_gpu(model, monkeypatch):
+    """Operations on arrays of the second GPU run while it is the current one, although the caller uses the first."""
+    twin = cuda_twin.install_backend(monkeypatch)
+    X, y = samples()
+    model = fitted(model, X, y)
+    used = [name for name in METHODS if hasattr(model, name)]
+    expected = {name: getattr(model, name)(X) for name in used}
+    monkeypatch.setattr(cuda_twin.Device, "home", 1)
+    model.set_params(device="cuda:1")
+    for name in used:
+        found = getattr(model, name)(twin.asarray(X))
+        np.testing.assert_allclose(found.get(), expected[name], atol=1e-10, err_msg=name)
+        np.testing.assert_allclose(getattr(model, name)(X), expected[name], atol=1e-10, err_msg=name)
+    certificates = fitted(model, X, y).certificate_
+    for certificate in certificates if isinstance(certificates, list) else [certificates]:
+        assert certificate.violation <= 1e-3
+    with pytest.raises(RuntimeError, match="GPU 0 is the current one"):
+        found + found
+
+
 def test_training_copies_the_samples(device):
     X, y = samples()
     labels = (y > 0).astype(int)

@@ -1,10 +1,9 @@
 """A GPU in NumPy: the Python of `maxmargin.cuda` runs on it, with twins of the two kernels that compute kernel values.
 
 Device arrays are a type of their own, and an operation that mixes one with an array in host memory is an error, as on a
-GPU. What a tensor core computes is computed from the same halves, in float32.
+GPU. So is an operation on arrays of a GPU that is not the current one: all of them are on the GPU `Device.home`. What a
+tensor core computes is computed from the same halves, in float32.
 """
-
-from contextlib import nullcontext
 
 import numpy as np
 from scipy import sparse
@@ -48,9 +47,10 @@ class DeviceArray(np.ndarray):
         return np.array(self, subok=False)
 
     def __dlpack_device__(self):
-        return 2, 0
+        return 2, Device.home
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
+        check_current_device()
         arrays = [*inputs, *(out or ())]
         if any(type(array) is np.ndarray and array.ndim for array in arrays):
             raise TypeError("an array in host memory meets one on the device")
@@ -61,9 +61,15 @@ class DeviceArray(np.ndarray):
             return on_device(getattr(ufunc, method)(*plain, **options))
 
     def __array_function__(self, function, types, arguments, options):
+        check_current_device()
         if any(kind is np.ndarray for kind in types):
             raise TypeError("an array in host memory meets one on the device")
         return on_device(super().__array_function__(function, types, arguments, options))
+
+
+def check_current_device():
+    if Device.current != Device.home:
+        raise RuntimeError(f"arrays on GPU {Device.home}, but GPU {Device.current} is the current one")
 
 
 def on_device(result):
@@ -73,13 +79,13 @@ def on_device(result):
 
 
 class Runtime:
-    """One GPU, and its memory: in place of CuPy's runtime and of its pool."""
+    """GPUs, and the memory of each: in place of CuPy's runtime and of its pool."""
 
     free = 10**12
     CUDARuntimeError = RuntimeError
 
     def getDeviceCount(self):
-        return 1
+        return Device.home + 1
 
     def memGetInfo(self):
         return self.free, 10**13
@@ -88,8 +94,22 @@ class Runtime:
         return 0
 
 
-class Device(nullcontext):
+class Device:
+    """A GPU, the current one within its context."""
+
     compute_capability = "90"
+    current = home = 0
+
+    def __init__(self, number):
+        self.number, self.previous = number, []
+
+    def __enter__(self):
+        self.previous.append(Device.current)
+        Device.current = self.number
+        return self
+
+    def __exit__(self, *error):
+        Device.current = self.previous.pop()
 
 
 class Stream:
@@ -156,7 +176,7 @@ class NumpyInPlaceOfCupy:
         return Stream()
 
     def Device(self, number=0):
-        return Device()
+        return Device(number)
 
     def from_dlpack(self, array):
         return on_device(array.get())
@@ -270,7 +290,7 @@ def install_backend(monkeypatch):
     monkeypatch.setattr(cuda_backend, "cupy", lambda: twin)
     monkeypatch.setattr(cuda_backend, "CudaOperations", lambda groups, size: ArrayOperations(twin, groups))
     monkeypatch.setattr(cuda_backend, "CudaStepper", lambda: take_pair_steps)
-    monkeypatch.setattr(cuda_backend, "own_stream", lambda number: nullcontext())
+    monkeypatch.setattr(cuda_backend, "own_stream", Device)
     for module in (array_operations, device_state, device_subproblem):
         monkeypatch.setattr(module, "to_host", in_host_memory)
     return twin

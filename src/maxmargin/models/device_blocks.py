@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.kernels import Kernel, Points
+from maxmargin.models.overflow import check_finite
 
 #: Decision values that are on the GPU at a time where only the classes or scores that follow from them are kept.
 DECISIONS_AT_A_TIME = 2**27
@@ -37,23 +39,35 @@ class DeviceKernelBlocks:
     def __len__(self) -> int:
         return len(self.samples)
 
+    def scope(self) -> AbstractContextManager[Any]:
+        """Return a context in which the current GPU is the one that has the arrays."""
+        from maxmargin.cuda.device import cupy, open_device
+
+        scope: AbstractContextManager[Any] = cupy().cuda.Device(open_device(self.device))
+        return scope
+
     def decision_values(self, segments: Sequence[tuple[slice, Floats, Indices]], offsets: Floats) -> Any:
-        """Return the value of every function for every sample, a device array.
+        """Return the value of every function for every sample, a device array, or raise if one is not finite.
 
         A segment is some support vectors, their coefficients, a column for each function, and the numbers of these.
         """
         from maxmargin.cuda.prediction import Segment, decision_values
 
         named = [Segment(*segment) for segment in segments]
-        return decision_values(self.device, self.kernel, self.samples, self.support, named, offsets)
+        with self.scope():
+            return check_finite(decision_values(self.device, self.kernel, self.samples, self.support, named, offsets))
 
     def map_parts(self, function: Callable[[DeviceKernelBlocks], Any], outputs: int) -> Any:
-        """Return the results of a function of parts of the samples, stacked; each has so many decision values."""
+        """Return the results of a function of parts of the samples, stacked; each has so many decision values.
+
+        The function is called with the GPU of the arrays as the current one.
+        """
         from maxmargin.cuda.device import cupy
 
         step = max(1, DECISIONS_AT_A_TIME // max(1, outputs))
         rows = (slice(start, start + step) for start in range(0, len(self), step))
-        return cupy().concatenate([function(replace(self, samples=self._take(part))) for part in rows])
+        with self.scope():
+            return cupy().concatenate([function(replace(self, samples=self._take(part))) for part in rows])
 
     def _take(self, rows: slice) -> Any:
         return self.samples.take(rows) if isinstance(self.samples, Points) else self.samples[rows]

@@ -34,7 +34,8 @@ class KernelExpansions:
         count, width = self.coefficients.shape
         if isinstance(blocks, DeviceKernelBlocks):
             whole = slice(0, width), np.ascontiguousarray(self.coefficients.T), np.arange(count)
-            return check_finite(blocks.decision_values([whole], self.offsets))
+            values: Floats = blocks.decision_values([whole], self.offsets)
+            return values
         if not width:
             return np.tile(self.offsets, (len(blocks), 1))
         if count == 1:
@@ -71,6 +72,11 @@ class OneVsRestArgmax(KernelExpansions):
 
     def classes_of(self, blocks: KernelBlocks | DeviceKernelBlocks, threads: int) -> np.ndarray:
         """Return `predicted_class` of samples."""
+        if isinstance(blocks, DeviceKernelBlocks):
+            winners: np.ndarray = blocks.map_parts(
+                lambda part: self.predicted_class(self.decision_values(part, threads)), len(self.offsets)
+            )
+            return winners
         return self.predicted_class(self.decision_values(blocks, threads))
 
     def scores_of(self, blocks: KernelBlocks | DeviceKernelBlocks, threads: int) -> Floats:

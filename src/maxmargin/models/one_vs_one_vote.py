@@ -46,7 +46,8 @@ class OneVsOneVote:
         """
         pairs = self._pairs
         if isinstance(blocks, DeviceKernelBlocks):
-            return check_finite(blocks.decision_values(self._segments(), self.offsets))
+            values: Floats = blocks.decision_values(self._segments(), self.offsets)
+            return values
         if not self.coefficients.shape[1]:
             return np.tile(self.offsets, (len(blocks), 1))
         if pairs == 1:
