@@ -15,7 +15,8 @@ from maxmargin.selection.common_point import CommonPoint
 from maxmargin.selection.left_out_paths import ROUNDING
 from maxmargin.selection.problem_without_each import totals_without
 from maxmargin.selection.removal_checks import OptimalityCheck
-from maxmargin.selection.removal_paths import MARGIN, End, Goal, RemovalPaths, can_remove
+from maxmargin.selection.removal_errors import SlackErrors
+from maxmargin.selection.removal_paths import MARGIN, End, Goal, RemovalPaths, Removed, can_remove
 from maxmargin.solvers import PairwiseSolver
 from maxmargin.solvers.stopping import StoppingRule
 
@@ -121,6 +122,55 @@ def test_ends_are_optimal_and_violations_are_found():
         np.testing.assert_array_equal(late[row], expected)
     assert late[reached].any()
     np.testing.assert_array_equal(optimal, reached & ~late.any(axis=1))
+
+
+@pytest.mark.parametrize("name", ["hinge", "squared hinge", "nu"])
+def test_errors_of_slacks_are_bounded(name):
+    point = common_point(name, 3)
+    others = np.setdiff1d(np.arange(40), point.inverse.variables)
+    samples = np.flatnonzero(point.dual)
+    for some in (others, others[:0]):
+        paths = RemovalPaths(point, some)
+        removed = paths.remove(samples, Goal.VALUE)
+        slack_errors = SlackErrors(paths)
+        every = np.arange(len(samples))
+        for scale in (0.0, 1e-6, 1.0):
+            noise = scale * np.random.default_rng(0).normal(size=removed.slacks.shape)
+            noisy = removed._replace(slacks=removed.slacks + noise)
+            errors = slack_errors.errors(noisy, samples, every) - slack_errors.ridge * noisy.changes
+            bounds = slack_errors.norms(noisy, samples)
+            done = removed.end == End.REACHED
+            assert (np.linalg.norm(errors, axis=1) <= bounds)[done].all()
+            assert (bounds <= 30.0 * np.linalg.norm(errors, axis=1) + 1e-12)[done].all()
+
+
+def test_equal_and_opposite_errors_of_paths_do_not_cancel():
+    point = common_point("hinge", 0)
+    samples = np.flatnonzero(point.dual)
+    paths = RemovalPaths(point, np.setdiff1d(np.arange(40), point.inverse.variables))
+    check = OptimalityCheck(paths)
+    removed = paths.remove(samples, Goal.VALUE)
+    assert check.check(removed, samples)[0].all()
+    for count in range(2, len(samples)):  # the random numbers may depend on the number of paths
+        error = np.zeros(removed.slacks[:count].shape)
+        error[0, 5], error[1, 5] = 1e-4, -1e-4
+        for sign in (1.0, -1.0):
+            error[1] *= sign
+            some = Removed(*(part[:count] for part in removed))
+            wrong = some._replace(slacks=some.slacks + error)
+            assert check.check(wrong, samples[:count])[0].tolist() == [False, False] + (count - 2) * [True]
+
+
+@pytest.mark.parametrize("part", ["slacks", "changes", "offsets"])
+def test_ends_that_are_not_numbers_are_no_optima(part):
+    point = common_point("hinge", 0)
+    samples = np.flatnonzero(point.dual)
+    paths = RemovalPaths(point, np.setdiff1d(np.arange(40), point.inverse.variables))
+    removed = paths.remove(samples, Goal.VALUE)
+    values = getattr(removed, part).copy()
+    values[2, 0] = np.nan
+    optimal = OptimalityCheck(paths).check(removed._replace(**{part: values}), samples)[0]
+    assert np.flatnonzero(~optimal).tolist() == [2]
 
 
 def test_gains_are_lower_bounds():

@@ -44,6 +44,8 @@ class FreeInverse:
     ----------
     inverse : float array
         Of the matrix of the variables, bordered by the groups.
+    added_ridge : float
+        That the diagonal of the matrix has got.
     places : int array
         Of the variables within a table of some more.
     """
@@ -54,7 +56,8 @@ class FreeInverse:
         self.problem, self.threads, self.variables = problem, threads, variables
         count, diagonal = len(variables), np.arange(len(variables))
         mean = float(square[diagonal, diagonal].mean()) if count else 1.0
-        square[diagonal, diagonal] += problem.ridge[variables] + RELATIVE_RIDGE * mean
+        self.added_ridge = RELATIVE_RIDGE * mean
+        square[diagonal, diagonal] += problem.ridge[variables] + self.added_ridge
         with blas_thread_limit(blas_threads(count, threads)):
             self.inverse = _bordered_inverse(square, self.border(variables))
 

@@ -87,11 +87,11 @@ class LeftOutPaths:
         paths = RemovalPaths(point, np.setdiff1d(point.variables, point.inverse.variables))
         for _ in range(MAX_ROUNDS):
             late = np.zeros(point.problem.size, dtype=bool)
-            undecided = []
+            undecided, check = [], OptimalityCheck(paths)
             for chunk in chunks(left, CHUNK):
                 variables = point.used_variables(chunk)
                 removed = paths.remove(variables, goal, missing=None if missing is None else missing[chunk])
-                ended, violating = OptimalityCheck(paths).check(removed, variables)
+                ended, violating = check.check(removed, variables)
                 late |= violating.any(axis=0)
                 use = self._use_values if goal is Goal.VALUE else self._use_signs
                 undecided.append(chunk[~use(chunk, removed, ended)])

@@ -6,13 +6,11 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.resources import blas_thread_limit
+from maxmargin.selection.removal_errors import SlackErrors
 from maxmargin.selection.removal_paths import End, RemovalPaths, Removed
 
 #: The largest violation of optimality at the end of a path that is due to rounding, relative to the scale.
 ROUNDING = 1e-7
-
-#: Random sums in which rounding errors are looked for.
-SUMS = 2
 
 #: Columns that are checked at a time.
 COLUMNS = 2048
@@ -33,10 +31,11 @@ class OptimalityCheck:
     Parameters
     ----------
     paths : RemovalPaths
+        To which no variables are added any more.
     """
 
     def __init__(self, paths: RemovalPaths) -> None:
-        self.paths = paths
+        self.paths, self.errors = paths, SlackErrors(paths)
         self._largest = float(np.abs(paths.point.problem.matrix.diagonal()).max())
 
     def check(self, removed: Removed, variables: Indices) -> tuple[np.ndarray, np.ndarray]:
@@ -48,35 +47,22 @@ class OptimalityCheck:
         limit = ROUNDING * self.paths.point.scale
         changes = self._changes(removed, variables)
         known = (removed.end == End.REACHED) | (removed.end == End.CROSSED)
-        known &= (removed.violations <= limit) & ~self._rounded(removed, changes)
+        known &= (removed.violations <= limit) & ~self._rounded(removed, variables)
         late = self._violations_of_others(removed, changes, variables)
         late[~known] = False
         return known & ~late.any(axis=1), late
 
-    def _rounded(self, removed: Removed, changes: Changes) -> np.ndarray:
+    def _rounded(self, removed: Removed, variables: Indices) -> np.ndarray:
         """Return which paths have slacks that are not those of their dual variables: rounding errors have grown.
 
-        The slacks of all paths are compared in sums with random signs, which are off if those of any path are; then
-        those of each path.
+        A bound decides for most of them; the errors of the others are computed.
         """
-        point, at, count = self.paths.point, self.paths.variables, len(removed.end)
-        limit, shifts = ROUNDING * point.scale, removed.offsets - point.offset
-
-        def errors(sums: Floats | None) -> Floats:
-            each = [(part if sums is None else sums @ part, of) for part, of in changes]
-            slacks, weights = removed.slacks, np.ones(count)
-            shift = shifts
-            if sums is not None:
-                slacks, weights, shift = sums @ slacks, sums.sum(axis=1), sums @ shifts
-            expected = weights[:, None] * self.paths.slack[at] - slacks - each[0][0] * point.problem.ridge[at]
-            if point.problem.groups:
-                expected -= shift[:, point.problem.group[at]]
-            return np.asarray(np.abs(self._product(each, at) - expected))
-
-        signs = np.where(np.random.default_rng(count).random((SUMS, count)) < 0.5, -1.0, 1.0)
-        if errors(signs).max(initial=0.0) <= limit:
-            return np.zeros(count, dtype=bool)
-        return np.asarray(errors(None).max(axis=1) > limit)
+        limit = ROUNDING * self.paths.point.scale
+        by_ridge = (np.abs(removed.changes) * self.errors.ridge).max(axis=1, initial=0.0)
+        rounded: np.ndarray = ~(self.errors.norms(removed, variables) + by_ridge <= limit)
+        rows = np.flatnonzero(rounded)
+        rounded[rows] = ~(np.abs(self.errors.errors(removed, variables, rows)).max(axis=1, initial=0.0) <= limit)
+        return rounded
 
     @np.errstate(over="ignore", invalid="ignore")
     def _violations_of_others(self, removed: Removed, changes: Changes, variables: Indices) -> np.ndarray:
@@ -134,14 +120,3 @@ class OptimalityCheck:
         own = np.zeros((len(variables), len(outside)))
         own[outside, np.arange(len(outside))] = (removed.duals - self.paths.point.dual[variables])[outside]
         return [(removed.changes, self.paths.variables), (own, variables[outside])]
-
-    def _product(self, changes: Changes, at: Indices) -> Floats:
-        """Return the products of changes and the rows of the matrix at some variables."""
-        product = np.zeros((len(changes[0][0]), len(at)))
-        with blas_thread_limit(self.paths.blas_threads):
-            for each, of in changes:
-                if len(each) <= SUMS:  # less work than a copy of the block
-                    product += self.paths.point.rows.product(each, of)[:, at]
-                else:
-                    product += each @ self.paths.point.rows.block(of, at)
-        return product
