@@ -2,8 +2,8 @@
 
     python packaging/check_version.py [TAG]
 
-The version of pyproject.toml, that of CITATION.cff, the newest section of CHANGELOG.md, and the tag of a release if one
-is given; and that minimum-versions.txt has the lower bounds of pyproject.toml.
+The version of pyproject.toml, those of CITATION.cff and the recipe for conda, the newest section of CHANGELOG.md, and the
+tag of a release if one is given; and that minimum-versions.txt and the recipe have the lower bounds of pyproject.toml.
 """
 
 import re
@@ -19,6 +19,12 @@ def problems(tag: str | None = None) -> list[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     version, found = project["version"], []
     cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.M)[1]
+    recipe = (ROOT / "recipe" / "recipe.yaml").read_text(encoding="utf-8")
+    if f'version: "{version}"' not in recipe:
+        found.append(f"recipe/recipe.yaml has another version than pyproject.toml, {version}")
+    for requirement in project["dependencies"]:
+        if f"- {requirement.replace('>=', ' >=')}\n" not in recipe:
+            found.append(f"recipe/recipe.yaml does not need {requirement}")
     if cited != version:
         found.append(f"CITATION.cff has version {cited}, pyproject.toml {version}")
     section = re.search(r"^## \[?(\d[\w.]*)\]? - (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
