@@ -2,8 +2,8 @@
 
     python packaging/check_version.py [TAG]
 
-The version of pyproject.toml, those of CITATION.cff and the recipe for conda, the newest section of CHANGELOG.md, and the
-tag of a release if one is given; and that minimum-versions.txt and the recipe have the lower bounds of pyproject.toml.
+The versions of pyproject.toml, CITATION.cff and the recipe for conda, the newest section of CHANGELOG.md, the tag of
+a release if one is given; and that minimum-versions.txt and the recipe have the lower bounds of pyproject.toml.
 """
 
 import re
