@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from maxmargin.cuda import block_values, kernel_values, prediction, samples
+from maxmargin.cuda import block_values, kernel_values, prediction, samples, sparse_values
 from maxmargin.cuda.device import is_available
 from maxmargin.kernels import ChiSquared, FunctionKernel, Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
 from maxmargin.models import ComputedKernelBlocks, KernelExpansions, OneVsOneVote
@@ -110,6 +110,9 @@ def test_very_sparse_samples(device, name, classes, monkeypatch):
     """Those of inner products and Euclidean distances are not expanded; others are."""
     monkeypatch.setattr(prediction, "MIN_SPARSE_WIDTH", 12)
     monkeypatch.setattr(prediction, "MIN_ZEROS", 2)
+    monkeypatch.setattr(prediction, "STORED_PER_BLOCK", 100)
+    copied, copy = [], sparse_values.SparseSamples._copied
+    monkeypatch.setattr(sparse_values.SparseSamples, "_copied", lambda data: copied.append(data) or copy(data))
     expanded, original = [], samples._dense
     monkeypatch.setattr(samples, "_dense", lambda rows: expanded.append(rows.shape) or original(rows))
     kernel, model = KERNELS[name], vote(84, classes)
@@ -118,6 +121,32 @@ def test_very_sparse_samples(device, name, classes, monkeypatch):
     found, expected = model.decision_values(on_device, 1).get(), model.decision_values(on_cpu, 1)
     np.testing.assert_allclose(found, expected, atol=1e-11 * np.abs(expected).max())
     assert bool(expanded) == (name == "laplacian")
+    if name == "laplacian":
+        assert not copied
+        return
+    blocks = [part for part in copied if part.shape[0] != 84]
+    assert len(copied) - len(blocks) == 1  # the support vectors, once for all blocks and formulas
+    assert sum(part.shape[0] for part in blocks) == 260
+    assert len(blocks) > 1
+    assert max(part.nnz for part in blocks) <= 100 + 12
+
+
+@pytest.mark.parametrize("empty", [0, 1, 300])
+def test_very_sparse_samples_without_values(device, empty, monkeypatch):
+    """Rows of zeros, at the end or alone; support vectors that do not fit are expanded."""
+    random = np.random.default_rng(0)
+    X = sparse.random(40, 5000, 0.002, format="csr", random_state=random)
+    X = sparse.vstack([X[: 40 if empty != 300 else 0], sparse.csr_matrix((empty, 5000))], format="csr")
+    support = sparse.random(30, 5000, 0.002, format="csr", random_state=random)
+    monkeypatch.setattr(prediction, "STORED_PER_BLOCK", 50)
+    model = KernelExpansions(random.normal(size=(2, 30)), random.normal(size=2))
+    on_device, on_cpu = both(Gaussian(0.5), Points(X), support)
+    expected = model.decision_values(on_cpu, 1)
+    np.testing.assert_allclose(model.decision_values(on_device, 1).get(), expected, atol=1e-12)
+    monkeypatch.setattr(sparse_values, "MAX_STORED_FRACTION", 0.0)
+    monkeypatch.setattr(sparse_values.SparseSamples, "_copied", None)
+    on_device, _ = both(Gaussian(0.5), Points(X), support)
+    np.testing.assert_allclose(model.decision_values(on_device, 1).get(), expected, atol=1e-12)
 
 
 @pytest.mark.gpu

@@ -182,13 +182,42 @@ def test_sparse_products_in_blocks_of_columns(little_memory, device, monkeypatch
     """Errors of float64 are within the bounds of the certificate."""
     X, _ = samples()
     points = Points(forms(1e3 + X)["sparse"])
-    monkeypatch.setattr(sparse_values, "free_memory", lambda: int(7 * 8 * 6 / sparse_values.COLUMNS_FRACTION))
+    monkeypatch.setattr(sparse_values, "free_memory", lambda: 10**9)
+    monkeypatch.setattr(sparse_values, "COLUMNS_FRACTION", 7.5 * 8 * 6 / 10**9)
     vector = np.random.default_rng(1).normal(size=200)
     on_cpu, on_gpu = (KernelMatrix(Gaussian(0.2), points, device=device) for device in ("cpu", "cuda"))
     error = on_gpu.product_error(vector).double
     difference = np.abs(on_gpu.matvec(vector) - on_cpu.matvec(vector))
     assert (difference <= 2 * error).all()
     assert difference.max() > 0
+
+
+def test_sparse_data_beyond_the_memory(little_memory, monkeypatch):
+    """Whose stored values do not fit either, in blocks from host memory; the answer is the same."""
+    X, y = samples()
+    points = Points(forms(X)["sparse"])
+    monkeypatch.setattr(sparse_values, "free_memory", lambda: 95 * points.data.nnz)
+    assert isinstance(block_values.values_of_points(Gaussian(0.2), points, 0), block_values.BlockValues)
+    assert_same_optimum(SVC(device="cuda").fit(points.data, y > 0), SVC().fit(points.data, y > 0))
+    monkeypatch.setattr(sparse_values, "free_memory", lambda: 97 * points.data.nnz)
+    assert isinstance(block_values.values_of_points(Gaussian(0.2), points, 0), block_values.BlockValues)  # decided
+    fresh = Points(points.data)
+    assert isinstance(block_values.values_of_points(Gaussian(0.2), fresh, 0), sparse_values.SparseValues)
+
+
+def test_formulas_share_sparse_samples(little_memory, device, monkeypatch):
+    """One copy of the samples for each set of factors of features."""
+    X, _ = samples()
+    copies, original = [], sparse_values.SparseSamples._copied
+    monkeypatch.setattr(
+        sparse_values.SparseSamples, "_copied", lambda data: copies.append(data.shape) or original(data)
+    )
+    points, factors = Points(forms(X)["sparse"]), np.linspace(0.0, 0.3, 6)
+    kernel = Gaussian(0.1) + Linear() * Polynomial(gamma=0.2, coef0=1.0, degree=2) + Gaussian(factors)
+    values = block_values.values_of_points(kernel, points, 0)
+    assert len(copies) == 2
+    every = device.arange(200, dtype=np.int32)
+    np.testing.assert_allclose(values.precise_square(every, None).get(), kernel(points.data), rtol=1e-11)
 
 
 def test_too_many_features_for_a_block(little_memory):

@@ -17,7 +17,7 @@ from maxmargin import _sparse as sparse
 from maxmargin.cuda.device import DeviceError, cupy
 from maxmargin.cuda.kernel_values import KernelValues, kernel_values, values_of_table
 from maxmargin.cuda.samples import DeviceSamples, dense_rows, fits_on_device, free_memory, is_extreme, scaled_table
-from maxmargin.cuda.sparse_values import SparseValues, takes_sparse
+from maxmargin.cuda.sparse_values import SparseValues, fits_sparse, takes_sparse
 from maxmargin.deadline import check_deadline
 from maxmargin.kernels.formula import KernelFormula
 from maxmargin.kernels.kernel import Kernel
@@ -54,8 +54,8 @@ def _values_without_table(kernel: Kernel, points: Points, device: int) -> Kernel
         return BlockValues(kernel, points)
 
     def values_of(part: NativeKernel) -> KernelValues:
-        if takes_sparse(part, points.data):
-            return SparseValues.of(part.formula, points, device)
+        if takes_sparse(part, points.data) and fits_sparse(points, device):
+            return SparseValues.between(part.formula, points, points, device)
         return BlockValues(part, points)
 
     return kernel_values(kernel, values_of)

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,9 +25,10 @@ from maxmargin.cuda.block_values import SamplesOf, Tile, precise_values_of_point
 from maxmargin.cuda.device import cupy, open_device
 from maxmargin.cuda.kernel_values import KernelValues, kernel_values, product_by_blocks
 from maxmargin.cuda.samples import DeviceSamples, dense_rows
-from maxmargin.cuda.sparse_values import SparseValues, takes_sparse
+from maxmargin.cuda.sparse_values import SparseValues, fits_sparse, takes_sparse
 from maxmargin.deadline import check_deadline
 from maxmargin.kernels.kernel import Kernel
+from maxmargin.kernels.native_kernel import NativeKernel
 from maxmargin.kernels.points import Points
 
 #: Decision values in single precision are off by at most this, relative to the root mean square of the function
@@ -40,6 +43,9 @@ MIN_SINGLE_WORK = 2**34
 
 #: Sparse samples with at least so many features, of which at most one in `MIN_ZEROS` is stored, are not expanded.
 MIN_SPARSE_WIDTH, MIN_ZEROS = 4096, 128
+
+#: Stored values of a block of samples that are not expanded.
+STORED_PER_BLOCK = 2**23
 
 #: Each of up to so many functions is a fused product if samples have at most `MAX_FUSED_WIDTH` features: computing a
 #: value four times takes less time than storing it.
@@ -77,15 +83,14 @@ def decision_values(
     with xp.cuda.Device(number):
         out = xp.empty((len(samples), len(offsets)))
         on_device = [Segment(one.support, xp.asarray(one.weights), xp.asarray(one.functions)) for one in segments]
-        expanded = not (_is_very_sparse(samples, kernel) and _is_very_sparse(support, kernel))
-        for rows in _row_blocks(samples, support):
-            check_deadline()
-            if expanded:
+        if _is_very_sparse(samples, kernel) and _is_very_sparse(support, kernel) and fits_sparse(support, number):
+            out[:] = xp.asarray(offsets)
+            _add_sparse_sums(out, kernel, samples, support, on_device, number)
+        else:
+            for rows in _row_blocks(samples, support):
+                check_deadline()
                 block = _Block(kernel, rows_on_device(samples, rows), support, on_device, xp.asarray(offsets))
                 out[rows] = block.values()
-            else:
-                out[rows] = xp.asarray(offsets)
-                _add_sparse_sums(out[rows], kernel, samples.take(rows), support, on_device, number)
         xp.cuda.get_current_stream().synchronize()
     return out
 
@@ -102,12 +107,29 @@ def _add_sparse_sums(
 ) -> None:
     """Add the sums of every function for sparse samples, in float64."""
     xp = cupy()
-    both = Points(sparse.vstack([samples.values(), support.values()], format="csr"))
-    values = kernel_values(kernel, lambda part: SparseValues.of(part.formula, both, number))
-    rows = xp.arange(len(samples), dtype=np.int32)
-    for one in segments:
-        columns = xp.arange(len(samples) + one.support.start, len(samples) + one.support.stop, dtype=np.int32)
-        out[:, one.functions] += product_by_blocks(values.precise_square, rows, columns, one.weights)
+    if not len(samples) or not len(support):
+        return
+    columns_of = Points(support.values())  # its copy on the GPU is needed for this call only
+    for rows in _sparse_row_blocks(samples):
+        check_deadline()
+        rows_of = Points(samples.take(rows).values())
+        values = kernel_values(kernel, partial(_sparse_values, rows_of, columns_of, number))
+        part, every = out[rows], xp.arange(len(rows_of), dtype=np.int32)
+        for one in segments:
+            columns = xp.arange(one.support.start, one.support.stop, dtype=np.int32)
+            part[:, one.functions] += product_by_blocks(values.precise_square, every, columns, one.weights)
+
+
+def _sparse_values(rows: Points, columns: Points, number: int, part: NativeKernel) -> KernelValues:
+    return SparseValues.between(part.formula, rows, columns, number)
+
+
+def _sparse_row_blocks(samples: Points) -> Iterator[slice]:
+    """Yield blocks of about so many stored values as one may have."""
+    ends = np.cumsum(np.diff(samples.data.indptr)[samples.index])
+    edges = np.flatnonzero(np.diff(ends // STORED_PER_BLOCK)) + 1
+    for start, stop in pairwise([0, *edges.tolist(), len(samples)]):
+        yield slice(start, stop)
 
 
 def host_product(device: str, kernel: Kernel, rows: Points, columns: Points, weights: Floats) -> Floats:
