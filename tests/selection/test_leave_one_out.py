@@ -100,6 +100,19 @@ def test_hard_data(X, y, C, kernel):
     check_classifier(SVC(C=C, kernel=kernel), X, y)
 
 
+@pytest.mark.parametrize("tol", [1e-3, 1e-8])
+def test_a_small_margin_does_not_magnify_the_errors_of_paths(tol):
+    random = np.random.default_rng(130)
+    X = random.normal(size=(40, 2)).round(1)
+    y = np.sign(X[:, 0] + 0.7 * random.normal(size=40))
+    model = NuSVC(nu=0.2, gamma=0.1, tol=tol).fit(X, y)
+    value = leave_one_out(model, values=True).decision_function[27]
+    others = np.arange(40) != 27
+    refit = NuSVC(nu=0.2, gamma=0.1, tol=1e-13).fit(X[others], y[others])
+    assert refit.certificate_.violation < 1e-13
+    assert value == pytest.approx(refit.decision_function(X[27:28])[0], abs=2e-7)
+
+
 def test_sample_weights():
     X, y = overlapping(5)
     weights = np.random.default_rng(0).uniform(0.2, 3.0, len(y))

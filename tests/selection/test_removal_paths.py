@@ -11,12 +11,13 @@ from maxmargin.formulations import c_classification, epsilon_regression, nu_clas
 from maxmargin.kernels import Gaussian, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import DualProblem
+from maxmargin.selection import removal_checks
 from maxmargin.selection.common_point import CommonPoint
 from maxmargin.selection.left_out_paths import ROUNDING
 from maxmargin.selection.problem_without_each import totals_without
 from maxmargin.selection.removal_checks import OptimalityCheck
 from maxmargin.selection.removal_errors import SlackErrors
-from maxmargin.selection.removal_paths import MARGIN, End, Goal, RemovalPaths, Removed, can_remove
+from maxmargin.selection.removal_paths import MARGIN, End, Goal, RemovalPaths, can_remove
 from maxmargin.solvers import PairwiseSolver
 from maxmargin.solvers.stopping import StoppingRule
 
@@ -99,19 +100,24 @@ def test_native_paths_are_those_of_the_reference(name, seed, part):
     assert len(seen) > 1
 
 
-def test_ends_are_optimal_and_violations_are_found():
+@pytest.fixture
+def unrefined(monkeypatch):
+    monkeypatch.setattr(removal_checks, "REFINEMENTS", 0)
+
+
+def test_ends_are_optimal_and_violations_are_found(unrefined):
     point = common_point("hinge", 0)
     free = point.inverse.variables
     samples = np.flatnonzero(point.dual)
     whole = RemovalPaths(point, np.setdiff1d(np.arange(40), free))
     removed = whole.remove(samples, Goal.VALUE)
     assert (removed.duals == 0).all()
-    assert OptimalityCheck(whole).check(removed, samples)[0].all()
+    assert OptimalityCheck(whole, 1.0).check(removed, samples)[1].all()
     wrong = removed._replace(slacks=removed.slacks + 1e-4 * np.eye(1, 40, 5))
-    assert not OptimalityCheck(whole).check(wrong, samples)[0].any()
+    assert not OptimalityCheck(whole, 1.0).check(wrong, samples)[1].any()
     part = RemovalPaths(point, np.empty(0, dtype=np.int64))
     removed = part.remove(samples, Goal.VALUE)
-    optimal, late = OptimalityCheck(part).check(removed, samples)
+    _, optimal, late = OptimalityCheck(part, 1.0).check(removed, samples)
     reached = removed.end == End.REACHED
     for row in np.flatnonzero(reached):
         dual = point.dual.copy()
@@ -133,32 +139,61 @@ def test_errors_of_slacks_are_bounded(name):
         paths = RemovalPaths(point, some)
         removed = paths.remove(samples, Goal.VALUE)
         slack_errors = SlackErrors(paths)
-        every = np.arange(len(samples))
         for scale in (0.0, 1e-6, 1.0):
             noise = scale * np.random.default_rng(0).normal(size=removed.slacks.shape)
             noisy = removed._replace(slacks=removed.slacks + noise)
-            errors = slack_errors.errors(noisy, samples, every) - slack_errors.ridge * noisy.changes
+            errors = slack_errors.errors(noisy, samples) - slack_errors.ridge * noisy.changes
             bounds = slack_errors.norms(noisy, samples)
             done = removed.end == End.REACHED
             assert (np.linalg.norm(errors, axis=1) <= bounds)[done].all()
             assert (bounds <= 30.0 * np.linalg.norm(errors, axis=1) + 1e-12)[done].all()
 
 
-def test_equal_and_opposite_errors_of_paths_do_not_cancel():
+def test_equal_and_opposite_errors_of_paths_do_not_cancel(unrefined):
     point = common_point("hinge", 0)
     samples = np.flatnonzero(point.dual)
     paths = RemovalPaths(point, np.setdiff1d(np.arange(40), point.inverse.variables))
-    check = OptimalityCheck(paths)
+    check = OptimalityCheck(paths, 1.0)
     removed = paths.remove(samples, Goal.VALUE)
-    assert check.check(removed, samples)[0].all()
+    assert check.check(removed, samples)[1].all()
     for count in range(2, len(samples)):  # the random numbers may depend on the number of paths
         error = np.zeros(removed.slacks[:count].shape)
         error[0, 5], error[1, 5] = 1e-4, -1e-4
         for sign in (1.0, -1.0):
             error[1] *= sign
-            some = Removed(*(part[:count] for part in removed))
+            some = removed.at(np.arange(count))
             wrong = some._replace(slacks=some.slacks + error)
-            assert check.check(wrong, samples[:count])[0].tolist() == [False, False] + (count - 2) * [True]
+            assert check.check(wrong, samples[:count])[1].tolist() == [False, False] + (count - 2) * [True]
+
+
+@pytest.mark.parametrize("name", ["hinge", "squared hinge", "regression", "nu"])
+def test_ends_with_errors_are_refined(name):
+    point = common_point(name, 4)
+    samples = np.flatnonzero(point.dual[point.used_variables(np.arange(40))])
+    variables = point.used_variables(samples)
+    paths = RemovalPaths(point, np.setdiff1d(np.arange(point.problem.size), point.inverse.variables))
+    removed = paths.remove(variables, Goal.VALUE)
+    done = removed.end == End.REACHED
+    exact = OptimalityCheck(paths, 1.0)
+    expected, optimal, _ = exact.check(removed, variables)
+    at = paths.variables
+    lower, upper = point.problem.lower[at], point.problem.upper[at]
+    ends = point.dual[at] + removed.changes
+    free = (ends - lower > 1e-3) & (upper - ends > 1e-3) & (removed.slacks == 0) & (at != variables[:, None])
+    groups = point.problem.group[at]
+    noise = np.where(free, 1e-4 * np.random.default_rng(0).normal(size=free.shape), 0.0)
+    for g in range(point.problem.groups):  # the totals stay
+        count = np.maximum(1, (free & (groups == g)).sum(axis=1))
+        noise -= np.where(free & (groups == g), (noise * (groups == g)).sum(axis=1, keepdims=True) / count[:, None], 0)
+    wrong = removed._replace(changes=removed.changes + noise, values=removed.values + 1.0)
+    moved = done & (np.abs(noise) > 1e-5).any(axis=1)
+    assert moved.any()
+    found, again, _ = exact.check(wrong, variables)
+    np.testing.assert_array_equal(again[moved], optimal[moved])
+    np.testing.assert_allclose(found.values[moved], expected.values[moved], atol=1e-6)
+    assert (found.violations[moved] <= 1e-7).all()
+    errors = exact.errors.errors(found, variables)
+    assert np.abs(errors[moved & again]).max() <= 1e-10
 
 
 @pytest.mark.parametrize("part", ["slacks", "changes", "offsets"])
@@ -169,7 +204,7 @@ def test_ends_that_are_not_numbers_are_no_optima(part):
     removed = paths.remove(samples, Goal.VALUE)
     values = getattr(removed, part).copy()
     values[2, 0] = np.nan
-    optimal = OptimalityCheck(paths).check(removed._replace(**{part: values}), samples)[0]
+    optimal = OptimalityCheck(paths, 1.0).check(removed._replace(**{part: values}), samples)[1]
     assert np.flatnonzero(~optimal).tolist() == [2]
 
 

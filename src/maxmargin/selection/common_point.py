@@ -229,6 +229,16 @@ class CommonPoint:
         expansion = formulation.expand(self.whole, products, offset)
         return float(expansion.coefficients[variable % self.count] + expansion.offset)
 
+    def unit(self, formulation: Formulation) -> float:
+        """Return how much of a slack a decision value of 1 is, times the scale of the targets.
+
+        Without a linear term decision values are relative to a margin, which may be much smaller than the gradient.
+        """
+        if self.whole.linear.any():
+            return self.scale
+        factor = np.abs(formulation.expand(self.whole, np.ones(self.whole.size), self.offset).coefficients).max()
+        return float(min(self.scale, 1.0 / factor)) if factor > 0 else self.scale
+
     def values(self, formulation: Formulation) -> Floats:
         """Return the decision values of all samples at the common point."""
         size = self.whole.size

@@ -113,22 +113,56 @@ class FreeSteps:
         """Return the change that solves the equations of the variables `free`; None if they differ too much."""
         places, step = self.inverse.places, np.zeros(len(free))
         added, removed = np.flatnonzero(free & ~self._before), np.flatnonzero(~free[places])
-        new, both = len(added), len(added) + len(removed)
-        if both > MAX_CHANGES:
+        found = exchanged_solution(
+            self.inverse.inverse, self._projected, self._reduced, solved, remaining, added, removed
+        )
+        if found is None:
             return None
-        if both:
-            across = self._projected[np.ix_(removed, added)]
-            system = np.empty((both, both))
-            system[:new, :new] = self._reduced[np.ix_(added, added)]
-            system[new:, :new], system[:new, new:] = -across, -across.T
-            system[new:, new:] = -self.inverse.inverse[np.ix_(removed, removed)]
-            unknown = _solution(system, np.concatenate([remaining[added], -solved[removed]]))
-            solved = solved - self._projected[:, added] @ unknown[:new]
-            solved -= self.inverse.inverse[:, removed] @ unknown[new:]
-            step[added] = unknown[:new]
-        step[places] = solved[: len(places)]
+        step[added] = found[1]
+        step[places] = found[0][: len(places)]
         step[places[removed]] = 0.0
         return step if np.isfinite(step).all() else None
+
+
+def exchanged_solution(
+    inverse: Floats,
+    projected: Floats,
+    reduced: Floats,
+    solved: Floats,
+    remaining: Floats,
+    added: Indices,
+    removed: Indices,
+) -> tuple[Floats, Floats] | None:
+    """Return the solution of the equations after some variables have become free and others have reached a bound.
+
+    Parameters
+    ----------
+    inverse : float array
+        Of the equations of the variables that were free.
+    projected, reduced : float arrays
+        The solutions for the columns of other variables, and the Schur complement of these.
+    solved, remaining : float arrays
+        The solution without the change, and what it leaves of the right-hand sides of the others.
+    added, removed : int arrays
+        Which of the others are free now, and which of those that were free no longer are.
+
+    Returns
+    -------
+    The solution for the variables that were free, and for those added; None if too many have changed.
+    """
+    new, both = len(added), len(added) + len(removed)
+    if both > MAX_CHANGES:
+        return None
+    if not both:
+        return solved, np.empty(0)
+    across = projected[np.ix_(removed, added)]
+    system = np.empty((both, both))
+    system[:new, :new] = reduced[np.ix_(added, added)]
+    system[new:, :new], system[:new, new:] = -across, -across.T
+    system[new:, new:] = -inverse[np.ix_(removed, removed)]
+    unknown = _solution(system, np.concatenate([remaining[added], -solved[removed]]))
+    solved = solved - projected[:, added] @ unknown[:new] - inverse[:, removed] @ unknown[new:]
+    return solved, unknown[:new]
 
 
 def _solution(system: Floats, rhs: Floats) -> Floats:

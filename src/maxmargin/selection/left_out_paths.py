@@ -44,6 +44,7 @@ class LeftOutPaths:
         self, point: CommonPoint, formulation: Formulation, found: LeftOut, values: Floats, report: Report
     ) -> None:
         self.point, self.formulation, self.found, self.values, self.report = point, formulation, found, values, report
+        self.unit = point.unit(formulation)
 
     def prove_signs(self, samples: Indices) -> Indices:
         """Prove the signs of samples whose sign at the common point is that of their label; return the others."""
@@ -87,11 +88,11 @@ class LeftOutPaths:
         paths = RemovalPaths(point, np.setdiff1d(point.variables, point.inverse.variables))
         for _ in range(MAX_ROUNDS):
             late = np.zeros(point.problem.size, dtype=bool)
-            undecided, check = [], OptimalityCheck(paths)
+            undecided, check = [], OptimalityCheck(paths, self.unit)
             for chunk in chunks(left, CHUNK):
                 variables = point.used_variables(chunk)
                 removed = paths.remove(variables, goal, missing=None if missing is None else missing[chunk])
-                ended, violating = check.check(removed, variables)
+                removed, ended, violating = check.check(removed, variables)
                 late |= violating.any(axis=0)
                 use = self._use_values if goal is Goal.VALUE else self._use_signs
                 undecided.append(chunk[~use(chunk, removed, ended)])
@@ -112,7 +113,8 @@ class LeftOutPaths:
         the label.
         """
         other = np.sign(removed.values) != np.sign(self.values[samples])
-        known = ended & (np.abs(removed.values) >= 0.5 * MARGIN * self.point.scale) & (removed.unique | other)
+        known = ended & (np.abs(removed.values) >= 0.5 * MARGIN * self.point.scale)
+        known &= np.where(removed.end == End.REACHED, removed.unique | other, other)
         self._set_signs(samples[known], removed.values[known])
         return np.asarray(known)
 

@@ -5,12 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.precision import DOUBLE_EPSILON
 from maxmargin.resources import blas_thread_limit
 from maxmargin.selection.removal_errors import SlackErrors
 from maxmargin.selection.removal_paths import End, RemovalPaths, Removed
+from maxmargin.selection.removal_refinement import refined
 
-#: The largest violation of optimality at the end of a path that is due to rounding, relative to the scale.
+#: The largest violation of optimality at the end of a path, relative to the unit of decision values,
 ROUNDING = 1e-7
+
+#: or to the sum of the terms of a slack, if that is more: no end is better than the rounding errors of that sum;
+SUM_ROUNDING = 16 * DOUBLE_EPSILON
+
+#: and never more than this share of the tolerance.
+TOLERATED = 0.1
+
+#: Refinements of an end that violates it.
+REFINEMENTS = 2
 
 #: Columns that are checked at a time.
 COLUMNS = 2048
@@ -32,37 +43,49 @@ class OptimalityCheck:
     ----------
     paths : RemovalPaths
         To which no variables are added any more.
+    unit : float
+        Of decision values, in slacks.
     """
 
-    def __init__(self, paths: RemovalPaths) -> None:
+    def __init__(self, paths: RemovalPaths, unit: float) -> None:
         self.paths, self.errors = paths, SlackErrors(paths)
-        self._largest = float(np.abs(paths.point.problem.matrix.diagonal()).max())
+        point = paths.point
+        self._largest = float(np.abs(point.problem.matrix.diagonal()).max())
+        of_sums = SUM_ROUNDING * (self._largest * float(np.abs(point.dual).sum()) + point.scale)
+        tolerated = TOLERATED * point.tolerance * unit
+        self.limit = min(max(ROUNDING * unit, of_sums), tolerated)
 
-    def check(self, removed: Removed, variables: Indices) -> tuple[np.ndarray, np.ndarray]:
-        """Return whether the ends of paths are optima of all variables, from their kernel values.
+    def check(self, removed: Removed, variables: Indices) -> tuple[Removed, np.ndarray, np.ndarray]:
+        """Return the ends of paths, some refined, and whether they are optima, from their kernel values.
 
-        The second array is which of the variables that are not in the table violate the optimality conditions at ends
-        that are optima of the table: a row for each path.
+        The third is which of the variables that are not in the table violate the optimality conditions at ends that
+        are optima of the table: a row for each path.
         """
-        limit = ROUNDING * self.paths.point.scale
-        changes = self._changes(removed, variables)
-        known = (removed.end == End.REACHED) | (removed.end == End.CROSSED)
-        known &= (removed.violations <= limit) & ~self._rounded(removed, variables)
-        late = self._violations_of_others(removed, changes, variables)
+        ended = (removed.end == End.REACHED) | (removed.end == End.CROSSED)
+        removed, rounded = self._refined(removed, variables, ended)
+        known = ended & ~rounded & (removed.violations <= self.limit)
+        late = self._violations_of_others(removed, self._changes(removed, variables), variables)
         late[~known] = False
-        return known & ~late.any(axis=1), late
+        return removed, known & ~late.any(axis=1), late
 
-    def _rounded(self, removed: Removed, variables: Indices) -> np.ndarray:
-        """Return which paths have slacks that are not those of their dual variables: rounding errors have grown.
+    def _refined(self, removed: Removed, variables: Indices, ended: np.ndarray) -> tuple[Removed, np.ndarray]:
+        """Return the ends of paths, and which have slacks that are not those of their dual variables.
 
-        A bound decides for most of them; the errors of the others are computed.
+        Rounding errors have grown at these. A bound decides for most paths; the ends of the others are refined.
         """
-        limit = ROUNDING * self.paths.point.scale
         by_ridge = (np.abs(removed.changes) * self.errors.ridge).max(axis=1, initial=0.0)
-        rounded: np.ndarray = ~(self.errors.norms(removed, variables) + by_ridge <= limit)
-        rows = np.flatnonzero(rounded)
-        rounded[rows] = ~(np.abs(self.errors.errors(removed, variables, rows)).max(axis=1, initial=0.0) <= limit)
-        return rounded
+        rounded: np.ndarray = ~(self.errors.norms(removed, variables) + by_ridge <= self.limit)
+        for refinement in range(REFINEMENTS + 1):
+            rows = np.flatnonzero(rounded & ended)
+            if not len(rows):
+                break
+            some = removed.at(rows)
+            if refinement:
+                some = refined(self.errors, some, variables[rows])
+                removed = removed.updated(rows, some)
+            errors = np.abs(self.errors.errors(some, variables[rows])).max(axis=1, initial=0.0)
+            rounded[rows] = ~(errors <= self.limit)
+        return removed, rounded
 
     @np.errstate(over="ignore", invalid="ignore")
     def _violations_of_others(self, removed: Removed, changes: Changes, variables: Indices) -> np.ndarray:
@@ -70,7 +93,7 @@ class OptimalityCheck:
 
         Single precision decides for most of them.
         """
-        problem, limit = self.paths.point.problem, ROUNDING * self.paths.point.scale
+        problem, limit = self.paths.point.problem, self.limit
         rest, late = np.flatnonzero(self.paths.place < 0), np.zeros((len(variables), problem.size), dtype=bool)
         sums = sum(np.abs(part).sum(axis=1) for part, _ in changes)
         error = SINGLE_ROUNDOFF * (PIECE + 8) * self._largest * float(np.max(sums, initial=0.0))

@@ -52,16 +52,15 @@ class SlackErrors:
         sums[outside] -= (removed.duals[outside] - paths.point.dual[own])[:, None] * self._products[:, own].T
         return np.asarray(FACTOR * np.sqrt(np.mean(sums * sums, axis=1)))
 
-    def errors(self, removed: Removed, variables: Indices, rows: Indices) -> Floats:
-        """Return the errors at the ends of some paths, all of them, from their kernel values."""
+    def errors(self, removed: Removed, variables: Indices) -> Floats:
+        """Return the errors at the ends of paths, all of them, from their kernel values."""
         point, at = self.paths.point, self.paths.variables
-        change, own = removed.changes[rows], variables[rows]
-        expected = self.slack - self._shifts(removed)[rows] - change * point.problem.ridge[at]
-        outside = np.flatnonzero(self.paths.place[own] < 0)
+        outside = self.paths.place[variables] < 0
+        own = variables[outside]
         with blas_thread_limit(self.paths.blas_threads):
-            errors = expected - removed.slacks[rows] - change @ point.rows.block(at, at)
-        moved = removed.duals[rows][outside] - point.dual[own[outside]]
-        errors[outside] -= moved[:, None] * point.rows.block(own[outside], at)
+            errors = self.slack - self._shifts(removed) - removed.changes @ point.rows.block(at, at)
+        errors -= removed.slacks + removed.changes * point.problem.ridge[at]
+        errors[outside] -= (removed.duals[outside] - point.dual[own])[:, None] * point.rows.block(own, at)
         return np.asarray(errors)
 
     def _shifts(self, removed: Removed) -> Floats:

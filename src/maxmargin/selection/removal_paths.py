@@ -9,7 +9,7 @@ than ten.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -85,6 +85,18 @@ class Removed(NamedTuple):
     changes: Floats
     slacks: Floats
 
+    def at(self, rows: Indices) -> Removed:
+        """Return the ends of some paths."""
+        parts: dict[str, Any] = {name: getattr(self, name)[rows] for name in self._fields}
+        return self._replace(**parts)
+
+    def updated(self, rows: Indices, ends: Removed) -> Removed:
+        """Return the ends of all paths, of which those of some are others."""
+        parts: dict[str, Any] = {name: getattr(self, name).copy() for name in self._fields}
+        for name, part in parts.items():
+            part[rows] = getattr(ends, name)
+        return self._replace(**parts)
+
 
 class RemovalPaths:
     """The paths from a common point, on which some of its variables may change.
@@ -95,6 +107,11 @@ class RemovalPaths:
         With an inverse of the equations of its free variables, of which every group has one.
     others : int array
         The variables at a bound that may become free.
+
+    Attributes
+    ----------
+    coupled, projected, reduced : float arrays
+        The columns of these variables in the equations of the free ones, their solutions, and the Schur complement.
     """
 
     def __init__(self, point: CommonPoint, others: Indices) -> None:
@@ -105,8 +122,8 @@ class RemovalPaths:
         self.slack = problem.minus_groups(point.gradient, point.offset)
         self.slack[self.free] = 0.0
         self.others = others[:0]
-        self._coupled = self._projected = np.empty((len(self.free) + problem.groups, 0))
-        self._reduced = np.empty((0, 0))
+        self.coupled = self.projected = np.empty((len(self.free) + problem.groups, 0))
+        self.reduced = np.empty((0, 0))
         self.add(others)
 
     def add(self, others: Indices) -> None:
@@ -114,17 +131,17 @@ class RemovalPaths:
         point = self.point
         coupled, before = self._couplings(others), len(self.others)
         projected = self._solved(coupled)
-        self._coupled, self._projected = np.hstack([self._coupled, coupled]), np.hstack([self._projected, projected])
+        self.coupled, self.projected = np.hstack([self.coupled, coupled]), np.hstack([self.projected, projected])
         self.others = np.concatenate([self.others, others])
         reduced = np.empty((len(self.others), len(self.others)))
-        reduced[:before, :before] = self._reduced
+        reduced[:before, :before] = self.reduced
         reduced[:, before:] = self.point.rows.block(others, self.others).T
         with blas_thread_limit(self.blas_threads):
-            reduced[:, before:] -= self._coupled.T @ projected
+            reduced[:, before:] -= self.coupled.T @ projected
         reduced[before:, :before] = reduced[:before, before:].T
         own = np.arange(before, len(self.others))
         reduced[own, own] += point.problem.ridge[others]
-        self._reduced = reduced
+        self.reduced = reduced
         self.variables = at = np.concatenate([self.free, self.others])
         self.place = np.full(point.problem.size, -1, dtype=np.int64)
         self.place[at] = np.arange(len(at))
@@ -156,7 +173,7 @@ class RemovalPaths:
     def _columns(self) -> Floats:
         """Return the columns of the equations between the values of the variables, one in each row."""
         free, size = len(self.free), len(self.variables)
-        inverse, projected = self.inverse.inverse, self._projected
+        inverse, projected = self.inverse.inverse, self.projected
         columns = np.empty((size + self.point.problem.groups,) * 2)
         totals = slice(size, None)
         columns[:free, :free] = -inverse[:free, :free]
@@ -167,7 +184,7 @@ class RemovalPaths:
         columns[totals, totals] = inverse[free:, free:]
         columns[free:size, :free] = -projected[:free].T
         columns[free:size, totals] = -projected[free:].T
-        columns[free:size, free:size] = -self._reduced
+        columns[free:size, free:size] = -self.reduced
         return columns
 
     def remove(
@@ -253,7 +270,7 @@ class RemovalPaths:
         own[:, :free], own[:, size:] = -solved[:free].T, -solved[free:].T
         if len(self.others):
             with blas_thread_limit(self.blas_threads):
-                own[:, free:size] = coupled.T @ self._projected
+                own[:, free:size] = coupled.T @ self.projected
             own[:, free:size] -= point.rows.block(self.others, variables).T
         response = np.einsum("ij,ij->j", coupled, solved)
         response -= point.problem.curvature[variables]
