@@ -9,6 +9,9 @@ from maxmargin.cuda import block_values, sparse_values
 from maxmargin.cuda.device import DeviceError, is_available
 from maxmargin.kernels import FunctionKernel, Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
 from maxmargin.matrices import KernelMatrix
+from maxmargin.solvers import StoppingRule
+from maxmargin.training.fit_context import FitContext, SolverOptions
+from maxmargin.training.pipeline import Session
 from reference import cuda_twin
 
 KERNELS = {
@@ -144,6 +147,32 @@ def test_data_in_host_memory(little_memory, name, form):
     on_cpu, on_gpu = SVC(kernel=KERNELS[name]).fit(X, labels), SVC(kernel=KERNELS[name], device="cuda").fit(X, labels)
     assert_same_optimum(on_gpu, on_cpu)
     np.testing.assert_allclose(on_gpu.decision_function(X), on_cpu.decision_function(X), atol=0.02)
+
+
+def test_problems_at_a_time(monkeypatch, little_memory):
+    """One where samples are copied in blocks, since each would take its part of the same free memory."""
+    X = np.zeros((1001, 3))
+    rule = SolverOptions("auto", StoppingRule())
+    context = FitContext(Gaussian(0.1), rule, None, 2, Session(), "cuda")
+    assert context.divide_threads(X, 45) == (1, 2)
+    assert context.divide_threads(sparse.csr_matrix(X), 45) == (1, 2)
+    monkeypatch.setattr("maxmargin.cuda.samples.MAX_TABLE_FRACTION", 0.1)
+    assert context.divide_threads(X, 45) == (8, 1)
+    assert context.divide_threads(X, 3) == (3, 1)
+    assert context.divide_threads(X, 1) == (1, 2)
+
+
+@pytest.mark.parametrize("model", [SVC(n_jobs=2), SVC(multi_class="ovr", n_jobs=2)], ids=repr)
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_several_classes_in_host_memory(little_memory, monkeypatch, model, form):
+    monkeypatch.setattr("maxmargin.training.fit_context.MAX_SINGLE_THREAD_ROWS", 100)
+    X, y = samples(300)
+    X, labels = forms(X)[form], np.digitize(y, [-0.5, 0.0, 0.5])
+    on_cpu = type(model)(**model.get_params()).fit(X, labels)
+    on_gpu = type(model)(**model.get_params() | {"device": "cuda"}).fit(X, labels)
+    for found, expected in zip(on_gpu.certificate_, on_cpu.certificate_, strict=True):
+        assert found.violation <= 1e-3
+        assert abs(found.dual - expected.dual) <= found.gap + expected.gap
 
 
 @pytest.mark.parametrize("model", [SVR(C=2.0), OneClassSVM(nu=0.2), SVC(C=1e4), SVC(C=1e-6)], ids=repr)

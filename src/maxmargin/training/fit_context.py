@@ -153,15 +153,25 @@ class FitContext:
             return max(self.cache_budget, MIN_CACHE_BYTES)
         return 8 * size**2 if size <= MAX_FULL_KERNEL_ROWS else default_cache_bytes()
 
-    def divide_threads(self, size: int, problems: int) -> tuple[int, int]:
-        """Return how many problems are trained at the same time, and the threads of each."""
+    def divide_threads(self, X: Any, problems: int) -> tuple[int, int]:
+        """Return how many problems on these samples are trained at the same time, and the threads of each."""
+        size = X.shape[0]
         threads = thread_count(1 if self.n_jobs is None and size <= MAX_SINGLE_THREAD_ROWS else self.n_jobs)
         if size <= MAX_SINGLE_THREAD_ROWS or not self.thread_safe:
             return 1, 1
         workers = min(threads, problems)
-        if not self.on_cpu and threads > 1:  # threads that wait for the GPU
-            workers = min(PROBLEMS_ON_DEVICE, problems)
+        if not self.on_cpu and threads > 1 and problems > 1:  # threads that wait for the GPU
+            workers = min(self._problems_on_device(X), problems)
         return workers, max(1, threads // workers)
+
+    def _problems_on_device(self, X: Any) -> int:
+        """Return the most problems at a time: one where samples are copied in blocks, which divide the free memory."""
+        from maxmargin.cuda.device import cupy, open_device
+        from maxmargin.cuda.samples import fits_on_device
+
+        number = open_device(self.device)
+        with cupy().cuda.Device(number):
+            return PROBLEMS_ON_DEVICE if fits_on_device(Points.wrap(X), number) else 1
 
     @property
     def thread_safe(self) -> bool:
@@ -195,7 +205,7 @@ class FitContext:
             and len(points) <= MAX_FULL_KERNEL_ROWS
             and 8 * len(points) ** 2 <= cache_bytes
         ):
-            _, full_threads = self.divide_threads(len(points), 1)
+            _, full_threads = self.divide_threads(X, 1)
             try:
                 with self.session.deadline.in_force():
                     return FullKernelMatrix.of(kernel, points, order, full_threads)

@@ -41,7 +41,7 @@ def finish(
         session = Session(SharedCallback(callback), deadline)
         options, cache_budget = estimator._solver_options(), estimator._cache_budget()
         context = FitContext(learner.kernel, options, cache_budget, estimator.n_jobs, session)
-        workers, threads = context.divide_threads(size, len(layout))
+        workers, threads = context.divide_threads(X, len(layout))
         cache_bytes = context.cache_bytes(size)
         solver = context.solver(size, True, cache_bytes // workers, threads)
         if all(len(own) == len(rows) for own in members):

@@ -91,7 +91,7 @@ class FunctionEstimator(KernelEstimator):
         kernel, ended = self._make_kernel(X, weights), Status.CONVERGED
         with reporting(self) as callback, checkpointing(self, X, y, weights) as checkpoint:
             context = self._fit_context(X, kernel, callback, started, checkpoint)
-            workers, inside = context.divide_threads(X.shape[0], count)
+            workers, inside = context.divide_threads(X, count)
             cache_bytes = context.cache_bytes(X.shape[0])
             solver = context.solver(variables * len(rows), bounded, cache_bytes // workers, inside)
             solver, matrix = context.shared_matrix(X, rows, solver, count, workers, inside)

@@ -40,7 +40,7 @@ class AllInOneStrategy:
         """Train the problem of all classes."""
         count, rows = len(data.classes), data.rows
         size, variables = data.X.shape[0], count * len(rows)
-        _, threads = context.divide_threads(size, 1)
+        _, threads = context.divide_threads(data.X, 1)
         # The pairwise solver stores a row for each variable, the block solver one for each sample.
         cache_bytes = context.cache_bytes(variables if variables <= MAX_FULL_KERNEL_ROWS else size)
         solver = context.solver(variables, True, cache_bytes, threads, max_pairwise=MAX_FULL_KERNEL_ROWS)

@@ -92,7 +92,7 @@ class OneVersusOneStrategy:
     ) -> TrainedClasses:
         """Train all pairs: of two classes on all threads, of more on a thread each."""
         size, single = data.X.shape[0], len(parts) == 1
-        workers, threads = context.divide_threads(size, len(parts))
+        workers, threads = context.divide_threads(data.X, len(parts))
         cache_bytes = context.cache_bytes(size)
         solver = context.solver(size, data.bounded, cache_bytes // workers, threads)
         order = data.rows if single and not two_class.grouped_by_class else np.concatenate(data.members)

@@ -37,7 +37,7 @@ class OneVersusRestStrategy:
     ) -> TrainedClasses:
         """Train all classes."""
         count, size = len(data.classes), data.X.shape[0]
-        workers, threads = context.divide_threads(size, count)
+        workers, threads = context.divide_threads(data.X, count)
         solver = context.solver(size, data.bounded, context.cache_bytes(size) // workers, threads)
         solver, matrix = context.shared_matrix(data.X, data.rows, solver, count, workers, threads)
         costs = data.costs[data.rows]
