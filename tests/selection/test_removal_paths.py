@@ -18,6 +18,7 @@ from maxmargin.selection.problem_without_each import totals_without
 from maxmargin.selection.removal_checks import OptimalityCheck
 from maxmargin.selection.removal_errors import SlackErrors
 from maxmargin.selection.removal_paths import MARGIN, End, Goal, RemovalPaths, can_remove
+from maxmargin.selection.removal_proofs import feasible, proved_gains, proved_signs
 from maxmargin.solvers import PairwiseSolver
 from maxmargin.solvers.stopping import StoppingRule
 
@@ -91,8 +92,6 @@ def test_native_paths_are_those_of_the_reference(name, seed, part):
             assert removed.duals[row] == pytest.approx(expected.dual[variable], rel=1e-6, abs=1e-8)
             np.testing.assert_allclose(removed.offsets[row], point.offset + expected.offsets, atol=1e-8)
             assert removed.exchanges[row] == expected.exchanges
-            if goal is Goal.BOUND:
-                continue
             inside = paths.variables != variable
             at = paths.variables[inside]
             np.testing.assert_allclose(removed.changes[row, inside], (expected.dual - point.dual)[at], atol=1e-5)
@@ -112,12 +111,12 @@ def test_ends_are_optimal_and_violations_are_found(unrefined):
     whole = RemovalPaths(point, np.setdiff1d(np.arange(40), free))
     removed = whole.remove(samples, Goal.VALUE)
     assert (removed.duals == 0).all()
-    assert OptimalityCheck(whole, 1.0).check(removed, samples)[1].all()
+    assert OptimalityCheck(whole, 1.0).check(removed, samples).optimal.all()
     wrong = removed._replace(slacks=removed.slacks + 1e-4 * np.eye(1, 40, 5))
-    assert not OptimalityCheck(whole, 1.0).check(wrong, samples)[1].any()
+    assert not OptimalityCheck(whole, 1.0).check(wrong, samples).optimal.any()
     part = RemovalPaths(point, np.empty(0, dtype=np.int64))
     removed = part.remove(samples, Goal.VALUE)
-    _, optimal, late = OptimalityCheck(part, 1.0).check(removed, samples)
+    _, optimal, late, _ = OptimalityCheck(part, 1.0).check(removed, samples)
     reached = removed.end == End.REACHED
     for row in np.flatnonzero(reached):
         dual = point.dual.copy()
@@ -155,7 +154,7 @@ def test_equal_and_opposite_errors_of_paths_do_not_cancel(unrefined):
     paths = RemovalPaths(point, np.setdiff1d(np.arange(40), point.inverse.variables))
     check = OptimalityCheck(paths, 1.0)
     removed = paths.remove(samples, Goal.VALUE)
-    assert check.check(removed, samples)[1].all()
+    assert check.check(removed, samples).optimal.all()
     for count in range(2, len(samples)):  # the random numbers may depend on the number of paths
         error = np.zeros(removed.slacks[:count].shape)
         error[0, 5], error[1, 5] = 1e-4, -1e-4
@@ -163,7 +162,7 @@ def test_equal_and_opposite_errors_of_paths_do_not_cancel(unrefined):
             error[1] *= sign
             some = removed.at(np.arange(count))
             wrong = some._replace(slacks=some.slacks + error)
-            assert check.check(wrong, samples[:count])[1].tolist() == [False, False] + (count - 2) * [True]
+            assert check.check(wrong, samples[:count]).optimal.tolist() == [False, False] + (count - 2) * [True]
 
 
 @pytest.mark.parametrize("name", ["hinge", "squared hinge", "regression", "nu"])
@@ -175,7 +174,7 @@ def test_ends_with_errors_are_refined(name):
     removed = paths.remove(variables, Goal.VALUE)
     done = removed.end == End.REACHED
     exact = OptimalityCheck(paths, 1.0)
-    expected, optimal, _ = exact.check(removed, variables)
+    expected, optimal, _, _ = exact.check(removed, variables)
     at = paths.variables
     lower, upper = point.problem.lower[at], point.problem.upper[at]
     ends = point.dual[at] + removed.changes
@@ -188,7 +187,7 @@ def test_ends_with_errors_are_refined(name):
     wrong = removed._replace(changes=removed.changes + noise, values=removed.values + 1.0)
     moved = done & (np.abs(noise) > 1e-5).any(axis=1)
     assert moved.any()
-    found, again, _ = exact.check(wrong, variables)
+    found, again, _, _ = exact.check(wrong, variables)
     np.testing.assert_array_equal(again[moved], optimal[moved])
     np.testing.assert_allclose(found.values[moved], expected.values[moved], atol=1e-6)
     assert (found.violations[moved] <= 1e-7).all()
@@ -204,7 +203,7 @@ def test_ends_that_are_not_numbers_are_no_optima(part):
     removed = paths.remove(samples, Goal.VALUE)
     values = getattr(removed, part).copy()
     values[2, 0] = np.nan
-    optimal = OptimalityCheck(paths, 1.0).check(removed._replace(**{part: values}), samples)[1]
+    optimal = OptimalityCheck(paths, 1.0).check(removed._replace(**{part: values}), samples).optimal
     assert np.flatnonzero(~optimal).tolist() == [2]
 
 
@@ -261,3 +260,72 @@ def test_arguments_are_checked():
             groups=1,
             curvature=1.0,
         )
+
+
+def signs_at_ends(point, samples, noise=0.0):
+    """Whether the signs at the ends of paths are proved, with their values; `noise` is added to the path's numbers."""
+    paths = RemovalPaths(point, np.setdiff1d(np.arange(40), point.inverse.variables))
+    removed = paths.remove(samples, Goal.SIGN)
+    random = np.random.default_rng(0)
+    removed = removed._replace(
+        changes=removed.changes + noise * random.normal(size=removed.changes.shape),
+        slacks=removed.slacks + noise * random.normal(size=removed.slacks.shape),
+        values=removed.values + noise,
+    )
+    check = OptimalityCheck(paths, 1.0)
+    removed, partner = feasible(check.errors, removed, samples)
+    shares = check.check(removed, samples).shares
+    return proved_signs(check.errors, removed, samples, partner, shares)
+
+
+@pytest.mark.parametrize("name", ["hinge", "squared hinge"])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("noise", [0.0, 1e-6, 1e-3, 1.0])
+def test_signs_are_proved_whatever_the_errors_of_paths(name, seed, noise):
+    point = common_point(name, seed)
+    samples = np.flatnonzero(point.dual)
+    removed, proved = signs_at_ends(point, samples, noise)
+    paths = RemovalPaths(point, np.setdiff1d(np.arange(40), point.inverse.variables))
+    values = paths.remove(samples, Goal.VALUE).values
+    np.testing.assert_array_equal(np.sign(removed.values[proved]), np.sign(values[proved]))
+    assert noise > 1e-6 or proved.mean() > 0.9
+    assert noise < 1.0 or not proved.all()
+
+
+def test_a_gap_larger_than_the_margin_of_the_value_proves_nothing():
+    point = common_point("hinge", 0)
+    samples = np.flatnonzero(point.dual)
+    paths = RemovalPaths(point, np.setdiff1d(np.arange(40), point.inverse.variables))
+    check = OptimalityCheck(paths, 1.0)
+    removed, partner = feasible(check.errors, paths.remove(samples, Goal.SIGN), samples)
+    shares = np.zeros(len(samples))
+    assert proved_signs(check.errors, removed, samples, partner, shares)[1].any()
+    assert not proved_signs(check.errors, removed, samples, partner, shares + 100.0)[1].any()
+
+
+@pytest.mark.parametrize("name", ["hinge", "squared hinge"])
+@pytest.mark.parametrize("noise", [0.0, 1e-7, 1e-3])
+def test_gains_are_bounded_from_kernel_values(name, noise):
+    point = common_point(name, 2)
+    problem, everything = point.problem, np.arange(40)
+    matrix = problem.matrix.block(everything, everything)
+    samples = np.flatnonzero(point.dual)
+    for others in (everything[:0], np.setdiff1d(everything, point.inverse.variables)):
+        paths = RemovalPaths(point, others)
+        removed = paths.remove(samples, Goal.BOUND, gains=np.full(len(samples), np.inf))
+        noisy = removed.changes + noise * np.random.default_rng(1).normal(size=removed.changes.shape)
+        errors = SlackErrors(paths)
+        removed, _ = feasible(errors, removed._replace(changes=noisy, gains=removed.gains + 1.0), samples)
+        bounds = proved_gains(errors, removed, samples)
+        for row, sample in enumerate(samples.tolist()):
+            linear, ridge = problem.linear.copy(), problem.ridge.copy()
+            linear[sample] = ridge[sample] = 0.0
+            after = point.dual.copy()
+            after[paths.variables] += removed.changes[row]
+            after[sample] = removed.duals[row]
+            assert after.sum() == pytest.approx(point.dual.sum(), abs=1e-12)
+            before, value = (
+                linear @ dual - 0.5 * dual @ matrix @ dual - 0.5 * ridge @ dual**2 for dual in (point.dual, after)
+            )
+            assert bounds[row] <= value - before + 1e-10
+            assert noise > 1e-7 or bounds[row] >= value - before - 1e-3 * (1.0 + abs(value - before))

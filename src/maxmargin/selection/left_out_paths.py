@@ -16,8 +16,10 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.selection.common_point import MAX_ROUNDS, CommonPoint
 from maxmargin.selection.left_out_result import LeftOut, Report, chunks
-from maxmargin.selection.removal_checks import OptimalityCheck
-from maxmargin.selection.removal_paths import MARGIN, End, Goal, RemovalPaths, Removed, can_remove
+from maxmargin.selection.removal_checks import CheckedEnds, OptimalityCheck
+from maxmargin.selection.removal_errors import SlackErrors
+from maxmargin.selection.removal_paths import End, Goal, RemovalPaths, can_remove
+from maxmargin.selection.removal_proofs import feasible, proved_gains, proved_signs
 
 #: Samples whose paths are followed in one native call.
 CHUNK = 1024
@@ -71,8 +73,13 @@ class LeftOutPaths:
         without = point.dual_value - linear * dual + 0.5 * ridge * dual * dual
         size = abs(point.primal_value) + abs(point.dual_value)
         gains = point.primal_value - point.loss[samples] - without + ROUNDING * size
-        removed = RemovalPaths(point, np.empty(0, dtype=np.int64)).remove(samples, Goal.BOUND, gains=gains)
-        proved = removed.end == End.PROVED
+        paths = RemovalPaths(point, np.empty(0, dtype=np.int64))
+        errors, proved = SlackErrors(paths), np.zeros(len(samples), dtype=bool)
+        for places in chunks(np.arange(len(samples)), CHUNK):
+            removed = paths.remove(samples[places], Goal.BOUND, gains=gains[places])
+            places, removed = places[removed.end == End.PROVED], removed.at(np.flatnonzero(removed.end == End.PROVED))
+            removed = feasible(errors, removed, samples[places])[0]
+            proved[places] = proved_gains(errors, removed, samples[places]) > gains[places]
         self._set_signs(samples[proved], self.values[samples[proved]])
         found.solves += len(samples)
         self.report(int(proved.sum()))
@@ -92,10 +99,16 @@ class LeftOutPaths:
             for chunk in chunks(left, CHUNK):
                 variables = point.used_variables(chunk)
                 removed = paths.remove(variables, goal, missing=None if missing is None else missing[chunk])
-                removed, ended, violating = check.check(removed, variables)
-                late |= violating.any(axis=0)
-                use = self._use_values if goal is Goal.VALUE else self._use_signs
-                undecided.append(chunk[~use(chunk, removed, ended)])
+                partner = np.zeros(len(chunk), dtype=np.int64)
+                if goal is Goal.SIGN:
+                    removed, partner = feasible(check.errors, removed, variables)
+                ends = check.check(removed, variables)
+                late |= ends.late.any(axis=0)
+                if goal is Goal.VALUE:
+                    known = self._use_values(chunk, ends)
+                else:
+                    known = self._use_signs(chunk, ends, check.errors, partner)
+                undecided.append(chunk[~known])
                 self.found.solves += len(chunk)
             remaining = np.concatenate([np.empty(0, dtype=np.int64), *undecided])
             self.report(len(left) - len(remaining))
@@ -106,21 +119,19 @@ class LeftOutPaths:
             paths.add(more)
         return left
 
-    def _use_signs(self, samples: Indices, removed: Removed, ended: np.ndarray) -> np.ndarray:
-        """Set the signs of samples whose paths have ended; return which are known.
+    def _use_signs(self, samples: Indices, ends: CheckedEnds, errors: SlackErrors, partner: Indices) -> np.ndarray:
+        """Set the signs of samples that the ends of their paths prove; return which."""
+        rows = np.flatnonzero(ends.optimal)
+        removed, proved = proved_signs(errors, ends.removed.at(rows), samples[rows], partner[rows], ends.shares[rows])
+        self._set_signs(samples[rows[proved]], removed.values[proved])
+        known = np.zeros(len(samples), dtype=bool)
+        known[rows[proved]] = True
+        return known
 
-        Where the offset is not unique, that of the path is at the end of its interval at which the value is most like
-        the label.
-        """
-        other = np.sign(removed.values) != np.sign(self.values[samples])
-        known = ended & (np.abs(removed.values) >= 0.5 * MARGIN * self.point.scale)
-        known &= np.where(removed.end == End.REACHED, removed.unique | other, other)
-        self._set_signs(samples[known], removed.values[known])
-        return np.asarray(known)
-
-    def _use_values(self, samples: Indices, removed: Removed, ended: np.ndarray) -> np.ndarray:
+    def _use_values(self, samples: Indices, ends: CheckedEnds) -> np.ndarray:
         """Set the values of samples whose paths have ended; return which are known."""
-        point, known = self.point, ended & removed.unique
+        removed, point = ends.removed, self.point
+        known = ends.optimal & removed.unique
         variables = point.used_variables(samples)
         for row in np.flatnonzero(known).tolist():
             sample, variable = int(samples[row]), int(variables[row])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
@@ -36,6 +38,28 @@ PIECE = 256
 Changes = list[tuple[np.ndarray, Indices]]
 
 
+class CheckedEnds(NamedTuple):
+    """The ends of some paths, checked.
+
+    Attributes
+    ----------
+    removed : Removed
+        Some of them refined.
+    optimal : bool array
+        Which are optima of all variables.
+    late : bool array
+        Which of the variables that are not in the table violate the optimality conditions at ends that are optima of
+        the table: a row for each path.
+    shares : float array
+        The shares of the variables that are not in the table in the duality gap, added up.
+    """
+
+    removed: Removed
+    optimal: np.ndarray
+    late: np.ndarray
+    shares: Floats
+
+
 class OptimalityCheck:
     """The check of the ends of some paths.
 
@@ -55,18 +79,14 @@ class OptimalityCheck:
         tolerated = TOLERATED * point.tolerance * unit
         self.limit = min(max(ROUNDING * unit, of_sums), tolerated)
 
-    def check(self, removed: Removed, variables: Indices) -> tuple[Removed, np.ndarray, np.ndarray]:
-        """Return the ends of paths, some refined, and whether they are optima, from their kernel values.
-
-        The third is which of the variables that are not in the table violate the optimality conditions at ends that
-        are optima of the table: a row for each path.
-        """
+    def check(self, removed: Removed, variables: Indices) -> CheckedEnds:
+        """Check the ends of paths from their kernel values."""
         ended = (removed.end == End.REACHED) | (removed.end == End.CROSSED)
         removed, rounded = self._refined(removed, variables, ended)
         known = ended & ~rounded & (removed.violations <= self.limit)
-        late = self._violations_of_others(removed, self._changes(removed, variables), variables)
+        late, shares = self._violations_of_others(removed, self._changes(removed, variables), variables)
         late[~known] = False
-        return removed, known & ~late.any(axis=1), late
+        return CheckedEnds(removed, known & ~late.any(axis=1), late, shares)
 
     def _refined(self, removed: Removed, variables: Indices, ended: np.ndarray) -> tuple[Removed, np.ndarray]:
         """Return the ends of paths, and which have slacks that are not those of their dual variables.
@@ -88,13 +108,17 @@ class OptimalityCheck:
         return removed, rounded
 
     @np.errstate(over="ignore", invalid="ignore")
-    def _violations_of_others(self, removed: Removed, changes: Changes, variables: Indices) -> np.ndarray:
-        """Return which variables that are not in the table violate the optimality conditions.
+    def _violations_of_others(
+        self, removed: Removed, changes: Changes, variables: Indices
+    ) -> tuple[np.ndarray, Floats]:
+        """Return which variables that are not in the table violate the optimality conditions, and their shares.
 
         Single precision decides for most of them.
         """
         problem, limit = self.paths.point.problem, self.limit
+        shares, width = np.zeros(len(variables)), problem.upper - problem.lower
         rest, late = np.flatnonzero(self.paths.place < 0), np.zeros((len(variables), problem.size), dtype=bool)
+        second = self.paths.others_of(variables)
         sums = sum(np.abs(part).sum(axis=1) for part, _ in changes)
         error = SINGLE_ROUNDOFF * (PIECE + 8) * self._largest * float(np.max(sums, initial=0.0))
         single = [(part.astype(np.float32), of) for part, of in changes]
@@ -112,7 +136,7 @@ class OptimalityCheck:
                 self.paths.point.dual[some] > problem.lower[some],
             )
             # What overflows in single precision is doubtful.
-            doubtful = (~(slacks < limit - rounding) & rises) | (~(slacks > rounding - limit) & falls)
+            doubtful = (~(slacks < -rounding) & rises) | (~(slacks > rounding) & falls)
             row, column = np.nonzero(doubtful)
             exact = self.paths.slack[some[column]]
             if problem.groups:
@@ -121,11 +145,11 @@ class OptimalityCheck:
                 part = slice(pairs, pairs + COLUMNS)
                 for (each, _), block in zip(changes, blocks, strict=True):
                     exact[part] -= np.einsum("ij,ij->i", each[row[part]], block.T[column[part]])
-            late[row, some[column]] = ((exact > limit) & rises[column]) | ((exact < -limit) & falls[column])
-        late[np.arange(len(variables)), variables] = False
-        second = self.paths.others_of(variables)
-        late[np.flatnonzero(second >= 0), second[second >= 0]] = False
-        return late
+            excess = np.maximum(np.where(rises[column], exact, 0.0), np.where(falls[column], -exact, 0.0))
+            excess[(some[column] == variables[row]) | (some[column] == second[row])] = 0.0
+            late[row, some[column]] = excess > limit
+            np.add.at(shares, row, np.maximum(excess, 0.0) * width[some[column]])
+        return late, shares
 
     def _single_product(self, changes: Changes, blocks: list[Floats]) -> np.ndarray:
         """Return the product of changes and blocks, added up in pieces so that rounding errors are small."""

@@ -26,8 +26,8 @@ MAX_EXCHANGES = 200
 #: Samples whose spans are computed at a time.
 COLUMNS = 2048
 
-#: By how much a value must differ from 0 for its sign to be proved, relative to the scale of the gradient.
-MARGIN = 1e-6
+#: The value beyond 0 at which a path ends whose sign has changed, relative to the scale of the gradient.
+MARGIN = 1e-3
 
 
 class Goal(IntEnum):
@@ -210,8 +210,7 @@ class RemovalPaths:
         responses[place < 0] = response
         outcome = np.full((count, 3), -1, dtype=np.int64)
         numbers = np.zeros((count, 4 + groups))
-        wanted = (count if goal is not Goal.BOUND else 0, size)
-        changes, slacks = np.zeros(wanted), np.zeros(wanted)
+        changes, slacks = np.zeros((count, size)), np.zeros((count, size))
         samples = _native.Removals(
             place=place,
             twin=self._twins(variables),

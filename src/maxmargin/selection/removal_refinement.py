@@ -38,7 +38,7 @@ def refined(errors: SlackErrors, removed: Removed, variables: Indices) -> Remove
     out = np.maximum(np.where(ends < upper, slacks, 0.0), np.where(ends > lower, -slacks, 0.0))
     better = removed._replace(changes=removed.changes + steps, offsets=removed.offsets + shifts, slacks=slacks)
     violations = np.where(own, 0.0, out).max(axis=1, initial=0.0)
-    return better._replace(values=_values(errors, better, variables), violations=violations)
+    return better._replace(values=values_at(errors, better, variables), violations=violations)
 
 
 def _solution(errors: SlackErrors, free: np.ndarray, left: Floats) -> tuple[Floats, Floats] | None:
@@ -57,7 +57,7 @@ def _solution(errors: SlackErrors, free: np.ndarray, left: Floats) -> tuple[Floa
     return step, found[0][before:]
 
 
-def _values(errors: SlackErrors, removed: Removed, variables: Indices) -> Floats:
+def values_at(errors: SlackErrors, removed: Removed, variables: Indices) -> Floats:
     """Return the values at the ends of paths, from their kernel values."""
     paths, point = errors.paths, errors.paths.point
     problem = point.problem
