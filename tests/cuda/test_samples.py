@@ -1,5 +1,7 @@
 """Preparation of samples for tensor cores, with NumPy in place of CuPy: the parts give the kernel to seven digits."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -105,6 +107,36 @@ def test_functions_of_inner_products(kernel, data):
     degree = getattr(kernel, "degree", 1)
     found = values(prepared, lambda inner: inner**degree)
     assert np.abs(found - exact).max() <= 2e-6 * np.abs(exact).max()
+
+
+@pytest.mark.parametrize("form", [np.float64, np.float32])
+@pytest.mark.parametrize("data", [years, images, normal, tiny, far_away, rare_flags], ids=lambda data: data.__name__)
+@pytest.mark.parametrize("kernel", [Gaussian(0.3), Linear()], ids=["gaussian", "linear"])
+def test_few_rows_at_a_time(data, form, kernel, monkeypatch):
+    """Samples are the same to the last bit, however many are prepared at a time."""
+    X = data(np.random.default_rng(0)).astype(form)
+    whole = DeviceSamples.of(kernel.formula, Points(X), 0)
+    monkeypatch.setattr(samples, "PREPARED_VALUES", 500)
+    parts = DeviceSamples.of(kernel.formula, Points(X), 0)
+    assert parts.scale == whole.scale
+    for found, expected in zip((*parts.halves, parts.half_norms), (*whole.halves, whole.half_norms), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("data", [years, normal, rare_flags], ids=lambda data: data.__name__)
+@pytest.mark.parametrize("form", [np.float64, np.float32])
+@pytest.mark.parametrize("kernel", [Gaussian(0.3), Linear()], ids=["gaussian", "linear"])
+def test_memory_of_the_preparation(data, form, kernel, monkeypatch):
+    """Besides the table and its halves it takes little: a table of the largest size that is allowed fits."""
+    X = np.tile(data(np.random.default_rng(0)).astype(form), (1000, 3))[:, :16].copy()
+    monkeypatch.setattr(samples, "PREPARED_VALUES", 2**16)
+    monkeypatch.setattr(samples, "CENTRE_SAMPLES", 2**10)
+    tracemalloc.start()
+    DeviceSamples.prepare(kernel.formula, X)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    norms = 4 * len(X)
+    assert peak <= 2 * 2 * X.size + norms + 8 * 8 * 2**16
 
 
 def test_views_share_the_data():

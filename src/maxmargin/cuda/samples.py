@@ -11,8 +11,9 @@ to where the kernel value is 2⁻⁶⁰, which is 0 in float32.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import floor, log2, sqrt
 from threading import RLock
 from typing import Any
@@ -24,9 +25,12 @@ from maxmargin.cuda.transfer import to_device
 from maxmargin.kernels.formula import KernelFormula, OuterFunction, Term
 from maxmargin.kernels.points import Points, rows_of
 
-#: The largest fraction of the free GPU memory for samples as a table; their halves and temporary arrays take several
-#: times as much.
+#: The largest fraction of the free GPU memory for samples as a table. Their halves take as much again in float32, and
+#: a copy in float64, for kernels with a factor for each feature, twice as much.
 MAX_TABLE_FRACTION = 0.2
+
+#: Values that are prepared at a time: the temporary arrays take some of 8 bytes for each.
+PREPARED_VALUES = 2**25
 
 #: log2(e): exponentials are powers of 2.
 LOG2_E = 1.4426950408889634
@@ -56,6 +60,13 @@ _PREPARING = RLock()
 CENTRE_SAMPLES = 4096
 
 
+#: High and low parts of features; the low part is None if it is 0.
+Halves = tuple[Any, Any]
+
+#: From rows to their features as they are prepared.
+RowValues = Callable[[slice], Any]
+
+
 @dataclass(frozen=True)
 class DeviceSamples:
     """Samples of one data set on one GPU, for one kernel.
@@ -76,7 +87,7 @@ class DeviceSamples:
 
     formula: KernelFormula
     data: Any
-    halves: tuple[Any, Any] | None
+    halves: Halves | None
     half_norms: Any
     scale: float
     offset: float
@@ -97,8 +108,7 @@ class DeviceSamples:
         if formula.term is not Term.PRODUCT:
             return cls.unprepared(formula, data)
         factor = formula.gamma if formula.function is not OuterFunction.IDENTITY else 1.0
-        integers = _integers(data, centred=False)
-        halves, unit = _split(data) if integers is None else (_padded(integers[0]), integers[1])
+        halves, unit = _integers(data, centred=False) or _split(data.shape, lambda rows: data[rows])
         return cls(formula, data, halves, None, factor / unit**2, formula.coef0)
 
     @classmethod
@@ -152,8 +162,9 @@ def scaled_table(formula: KernelFormula, data: Any) -> Any:
     """Return a device array, features multiplied by the factors of a formula that has them."""
     if formula.gammas is None:
         return data
-    # In float64: the factors are part of the kernel.
-    return data.astype(np.float64) * cupy().asarray(formula.factors_of(data.shape[1]))
+    scaled = data.astype(np.float64)  # the factors are part of the kernel
+    scaled *= cupy().asarray(formula.factors_of(data.shape[1]))
+    return scaled
 
 
 def dense_rows(points: Points) -> Any:
@@ -184,7 +195,10 @@ def free_memory() -> int:
 
 def is_extreme(data: Any) -> bool:
     """Whether the scales of features overflow."""
-    largest = float(cupy().abs(data).max())
+    return _is_extreme(_largest(data.shape, lambda rows: data[rows]))
+
+
+def _is_extreme(largest: float) -> bool:
     return largest > LARGEST_MAGNITUDE or 0.0 < largest < 1.0 / LARGEST_MAGNITUDE
 
 
@@ -200,72 +214,129 @@ def _dense(data: Any) -> Any:
 def _gaussian(formula: KernelFormula, data: Any) -> DeviceSamples:
     xp = cupy()
     factor = 2.0 * formula.gamma * LOG2_E
-    integers = _integers(data, centred=True)
-    if integers is None:
-        data_64 = data.astype(xp.float64)
-        data_64 -= _centre(data_64)
-        halves, unit = _split(_without_far_flags(data_64, sqrt(LARGEST_FLAG_EXPONENT * 2.0 / factor)))
-    else:
-        halves, unit = _padded(integers[0]), integers[1]
-    exact = halves[0].astype(xp.float64) if halves[1] is None else halves[0].astype(xp.float64) + halves[1]
-    scale = factor / unit**2
-    half_norms = (0.5 * scale * xp.einsum("ij,ij->i", exact, exact)).astype(xp.float32)
+    halves, unit = _integers(data, centred=True) or _split(
+        data.shape, _without_far_flags(data.shape, _centred(data), sqrt(LARGEST_FLAG_EXPONENT * 2.0 / factor))
+    )
+    scale, half_norms = factor / unit**2, xp.empty(len(data), dtype=xp.float32)
+    for rows in _chunks(data.shape):
+        exact = halves[0][rows].astype(xp.float64)
+        if halves[1] is not None:
+            exact += halves[1][rows]
+        half_norms[rows] = 0.5 * scale * xp.einsum("ij,ij->i", exact, exact)
     return DeviceSamples(formula, data, halves, half_norms, scale, 0.0)
 
 
-def _centre(data: Any) -> Any:
-    """Return the median of each feature over some samples."""
-    return cupy().median(data[:: -(-len(data) // CENTRE_SAMPLES)], axis=0)
+def _chunks(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Yield the rows that are prepared at a time."""
+    step = max(1, PREPARED_VALUES // max(1, shape[1]))
+    for start in range(0, shape[0], step):
+        yield slice(start, start + step)
 
 
-def _integers(data: Any, centred: bool) -> tuple[Any, float] | None:
+def _largest(shape: tuple[int, ...], values: RowValues) -> float:
+    """Return the largest magnitude."""
+    return max(float(cupy().abs(values(rows)).max()) for rows in _chunks(shape))
+
+
+def _centre(data: Any, values: Callable[[Any], Any]) -> Any:
+    """Return the median of the values of each feature over some samples."""
+    xp, some = cupy(), data[:: -(-len(data) // CENTRE_SAMPLES)]
+    step = max(1, PREPARED_VALUES // len(some))
+    columns = (slice(first, first + step) for first in range(0, data.shape[1], step))
+    return xp.concatenate([xp.median(values(some[:, part]), axis=0) for part in columns])
+
+
+def _centred(data: Any) -> RowValues:
+    """Return the features in float64 minus their centre."""
+    xp = cupy()
+    centre = _centre(data, lambda some: some.astype(xp.float64))
+
+    def values(rows: slice) -> Any:
+        out = data[rows].astype(xp.float64)
+        out -= centre
+        return out
+
+    return values
+
+
+def _integers(data: Any, centred: bool) -> tuple[Halves, float] | None:
     """Return the features as integers of half precision, and their factor; None if there is none that makes them so."""
     xp = cupy()
     for factor in INTEGER_FACTORS:
-        scaled = data * factor
-        integers = xp.rint(scaled)
-        if bool((xp.abs(scaled - integers) <= 4.0 * xp.finfo(data.dtype).eps * xp.abs(scaled)).all()):
-            if centred:
-                integers -= xp.rint(_centre(integers))
-            if float(xp.abs(integers).max()) <= LARGEST_EXACT_INTEGER:
-                return integers, factor
+        if not all(_are_integers(data[rows] * factor) for rows in _chunks(data.shape)):
+            continue
+        centre = xp.rint(_centre(data, partial(_rounded, factor))) if centred else 0.0
+        halves = _zero_halves(data.shape)
+        for rows in _chunks(data.shape):
+            integers = _rounded(factor, data[rows])
+            integers -= centre
+            if float(xp.abs(integers).max()) > LARGEST_EXACT_INTEGER:
+                break
+            halves[rows, : data.shape[1]] = integers
+        else:
+            return (halves, None), factor
     return None
 
 
-def _split(data: Any) -> tuple[tuple[Any, Any], float]:
-    """Return high and low parts, padded, and the factor of the features."""
+def _rounded(factor: float, values: Any) -> Any:
+    return cupy().rint(values * factor)
+
+
+def _are_integers(values: Any) -> bool:
     xp = cupy()
-    largest = float(xp.abs(data).max())
-    if is_extreme(data):
+    return bool((xp.abs(values - xp.rint(values)) <= 4.0 * xp.finfo(values.dtype).eps * xp.abs(values)).all())
+
+
+def _split(shape: tuple[int, ...], values: RowValues) -> tuple[Halves, float]:
+    """Return high and low parts, padded, and the factor of the features."""
+    largest = _largest(shape, values)
+    if _is_extreme(largest):
         raise DeviceError(
             f"features as large as {largest:.2g} are too extreme for a GPU; scale them, or use device='cpu'"
         )
     unit = 2.0 ** floor(log2(LARGEST_FEATURE / largest)) if largest > 0.0 else 1.0
-    scaled = data * unit
-    high, _ = _padded(scaled)
-    low, _ = _padded(scaled - high[:, : data.shape[1]])
+    high, low = _zero_halves(shape), _zero_halves(shape)
+    for rows in _chunks(shape):
+        scaled = values(rows) * unit
+        high[rows, : shape[1]] = scaled
+        low[rows, : shape[1]] = scaled - high[rows, : shape[1]]
     return (high, low), unit
 
 
-def _padded(data: Any) -> tuple[Any, None]:
-    """Return features in half precision, padded with zeros, and no low part."""
+def _zero_halves(shape: tuple[int, ...]) -> Any:
+    """Return zeros in half precision, padded."""
     xp = cupy()
-    out = xp.zeros((len(data), -(-data.shape[1] // WIDTH_MULTIPLE) * WIDTH_MULTIPLE), dtype=xp.float16)
-    out[:, : data.shape[1]] = data
-    return out, None
+    return xp.zeros((shape[0], -(-shape[1] // WIDTH_MULTIPLE) * WIDTH_MULTIPLE), dtype=xp.float16)
 
 
-def _without_far_flags(data: Any, most: float) -> Any:
-    """Return the samples with the gap of each two-valued feature at most `most`, the commoner value at 0."""
+def _without_far_flags(shape: tuple[int, ...], values: RowValues, most: float) -> RowValues:
+    """Return the features with the gap of each two-valued one at most `most`, the commoner value at 0.
+
+    `values` returns new arrays, which are changed.
+    """
     xp = cupy()
-    least, largest = data.min(axis=0), data.max(axis=0)
+    least, largest = xp.full(shape[1], np.inf), xp.full(shape[1], -np.inf)
+    for rows in _chunks(shape):
+        part = values(rows)
+        least, largest = xp.minimum(least, part.min(axis=0)), xp.maximum(largest, part.max(axis=0))
     wide = xp.flatnonzero(largest - least > most)
-    if len(wide):
-        values, least, largest = data[:, wide], least[wide], largest[wide]
-        is_largest = values == largest
-        flag = (is_largest | (values == least)).all(axis=0)
-        rare_is_large = 2 * is_largest.sum(axis=0) <= len(data)
-        common = xp.where(rare_is_large, least, largest)
-        shift = xp.where(rare_is_large, most, -most)
-        data[:, wide[flag]] = xp.where(values == common, 0.0, shift)[:, flag]
-    return data
+    if not len(wide):
+        return values
+    least, largest = least[wide], largest[wide]
+    flag, larger = xp.ones(len(wide), dtype=bool), xp.zeros(len(wide), dtype=np.int64)
+    for rows in _chunks(shape):
+        part = values(rows)[:, wide]
+        is_largest = part == largest
+        flag &= (is_largest | (part == least)).all(axis=0)
+        larger += is_largest.sum(axis=0)
+    rare_is_large = 2 * larger <= shape[0]
+    flags = wide[flag]
+    common = xp.where(rare_is_large, least, largest)[flag]
+    shift = xp.where(rare_is_large, most, -most)[flag]
+
+    def cut(rows: slice) -> Any:
+        out = values(rows)
+        out[:, flags] = xp.where(out[:, flags] == common, 0.0, shift)
+        return out
+
+    return cut if len(flags) else values
