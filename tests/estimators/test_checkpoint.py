@@ -298,7 +298,13 @@ def test_seconds_are_checked(seconds):
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_full_disk_does_not_end_the_fit(file, often, monkeypatch):
-    monkeypatch.setattr("maxmargin.training.checkpoint_file.temporary_of", lambda path: os.fspath("/dev/full"))
+    def on_a_full_disk(path):
+        link = path.with_name("on_a_full_disk")  # a link, since the temporary file is removed
+        link.unlink(missing_ok=True)
+        link.symlink_to("/dev/full")
+        return link
+
+    monkeypatch.setattr("maxmargin.training.checkpoint_file.temporary_of", on_a_full_disk)
     monkeypatch.setattr(checkpoints, "remove_checkpoint", lambda path: None)
     with pytest.warns(RuntimeWarning, match="fit.checkpoint could not be written: No space left on device"):
         model = with_file(SVC(C=1000, gamma=20.0), file).fit(X, Y)
