@@ -216,6 +216,8 @@ def inverse_root(values: Floats, cutoff: float) -> Floats:
         )
     # The largest eigenvalues first: the leading features carry most of the kernel.
     root: Floats = (vectors[:, kept] / np.sqrt(eigenvalues[kept]))[:, ::-1]
+    # An eigenvector has two signs, and rounding would decide: its largest entry is positive.
+    root *= np.sign(root[np.abs(root).argmax(axis=0), np.arange(root.shape[1])])
     return root
 
 
