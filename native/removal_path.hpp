@@ -69,7 +69,7 @@ class RemovalPath {
  private:
   static constexpr double kEndless = std::numeric_limits<double>::infinity();
   static constexpr double kSmallestPivot = 1e-9;  // relative
-  static constexpr double kRounding = 1e-12;      // of a dual variable, relative to the distance of its bounds
+  static constexpr double kRounding = 1e-8;       // of a dual variable, relative to the distance of its bounds
 
   bool was_free(std::int64_t k) const { return k < t_.size && t_.dual[k] > t_.lower[k] && t_.dual[k] < t_.upper[k]; }
   bool free(std::int64_t k) const { return side_of(k) == 0; }

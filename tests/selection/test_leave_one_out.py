@@ -113,6 +113,18 @@ def test_a_small_margin_does_not_magnify_the_errors_of_paths(tol):
     assert value == pytest.approx(refit.decision_function(X[27:28])[0], abs=2e-7)
 
 
+def test_an_interval_of_offsets_at_the_end_of_a_path_is_found():
+    random = np.random.default_rng(86)
+    count, features = int(random.integers(8, 60)), int(random.integers(1, 4))
+    X = random.normal(size=(count, features)).round(8)
+    y = np.sign(X[:, 0] / X[:, 0].std() + 0.8 * random.normal(size=count))
+    C = 10 ** random.uniform(-6, 6)
+    others = np.arange(count) != 9  # without this sample all support vectors are at their bounds
+    refit = SVC(C=C, kernel="linear", tol=1e-9).fit(X[others], y[others])
+    assert (np.abs(refit.dual_coef_) == C).all()
+    check_classifier(SVC(C=C, kernel="linear"), X, y)
+
+
 def test_sample_weights():
     X, y = overlapping(5)
     weights = np.random.default_rng(0).uniform(0.2, 3.0, len(y))

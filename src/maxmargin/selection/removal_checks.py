@@ -22,6 +22,9 @@ SUM_ROUNDING = 16 * DOUBLE_EPSILON
 #: and never more than this share of the tolerance.
 TOLERATED = 0.1
 
+#: The largest difference from a total, relative to the largest distance of two bounds.
+TOTAL_ROUNDING = 1e-9
+
 #: Refinements of an end that violates it.
 REFINEMENTS = 2
 
@@ -76,6 +79,7 @@ class OptimalityCheck:
         point = paths.point
         self._largest = float(np.abs(point.problem.matrix.diagonal()).max())
         of_sums = SUM_ROUNDING * (self._largest * float(np.abs(point.dual).sum()) + point.scale)
+        self._width = float((point.problem.upper - point.problem.lower).max())
         tolerated = TOLERATED * point.tolerance * unit
         self.limit = min(max(ROUNDING * unit, of_sums), tolerated)
 
@@ -95,6 +99,7 @@ class OptimalityCheck:
         """
         by_ridge = (np.abs(removed.changes) * self.errors.ridge).max(axis=1, initial=0.0)
         rounded: np.ndarray = ~(self.errors.norms(removed, variables) + by_ridge <= self.limit)
+        rounded |= self._misses_totals(removed, variables)
         for refinement in range(REFINEMENTS + 1):
             rows = np.flatnonzero(rounded & ended)
             if not len(rows):
@@ -104,8 +109,16 @@ class OptimalityCheck:
                 some = refined(self.errors, some, variables[rows])
                 removed = removed.updated(rows, some)
             errors = np.abs(self.errors.errors(some, variables[rows])).max(axis=1, initial=0.0)
-            rounded[rows] = ~(errors <= self.limit)
+            rounded[rows] = ~(errors <= self.limit) | self._misses_totals(some, variables[rows])
         return removed, rounded
+
+    def _misses_totals(self, removed: Removed, variables: Indices) -> np.ndarray:
+        """Return at which ends the sums of the groups differ from their totals by more than rounding errors."""
+        if not self.paths.point.problem.groups:
+            return np.zeros(len(variables), dtype=bool)
+        left = np.abs(self.errors.totals_left(removed, variables)).max(axis=1)
+        missed: np.ndarray = ~(left <= TOTAL_ROUNDING * self._width)
+        return missed
 
     @np.errstate(over="ignore", invalid="ignore")
     def _violations_of_others(

@@ -63,6 +63,15 @@ class SlackErrors:
         errors[outside] -= (removed.duals[outside] - point.dual[own])[:, None] * point.rows.block(own, at)
         return np.asarray(errors)
 
+    def totals_left(self, removed: Removed, variables: Indices) -> Floats:
+        """Return by how much the sums of the groups are below their totals at the ends of paths."""
+        paths, problem = self.paths, self.paths.point.problem
+        of_groups = np.arange(problem.groups)
+        left = removed.missing + problem.total - problem.group_sums(paths.point.dual)
+        left = left - removed.changes @ (problem.group[paths.variables][:, None] == of_groups).astype(np.float64)
+        own = np.where(paths.place[variables] < 0, removed.duals - paths.point.dual[variables], 0.0)
+        return np.asarray(left - own[:, None] * (problem.group[variables][:, None] == of_groups))
+
     def _shifts(self, removed: Removed) -> Floats:
         """Return how the offsets of the variables have changed, a row for each path."""
         point = self.paths.point

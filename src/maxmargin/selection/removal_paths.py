@@ -72,6 +72,8 @@ class Removed(NamedTuple):
         Whether the offsets are: every group has a free variable.
     changes, slacks : float arrays
         Of the variables of the table.
+    missing : float array of shape (samples, groups)
+        By how much the totals were to change.
     """
 
     end: Indices
@@ -84,6 +86,7 @@ class Removed(NamedTuple):
     unique: np.ndarray
     changes: Floats
     slacks: Floats
+    missing: Floats
 
     def at(self, rows: Indices) -> Removed:
         """Return the ends of some paths."""
@@ -241,6 +244,7 @@ class RemovalPaths:
             unique=outcome[:, 2] == 1,
             changes=changes,
             slacks=slacks,
+            missing=np.zeros((count, groups)) if missing is None else missing,
         )
 
     def spans(self, variables: Indices) -> Floats:

@@ -14,21 +14,26 @@ from maxmargin.selection.free_equations import exchanged_solution
 from maxmargin.selection.removal_errors import SlackErrors
 from maxmargin.selection.removal_paths import Removed
 
+#: Rounding errors of a dual variable at the end of a path, relative to the distance of its bounds.
+CLOSE = 1e-8
+
 
 def refined(errors: SlackErrors, removed: Removed, variables: Indices) -> Removed:
     """Return refined ends of paths: steps that would pass a bound are not taken."""
     paths, at = errors.paths, errors.paths.variables
     problem, dual = paths.point.problem, paths.point.dual[at]
     lower, upper, group = problem.lower[at], problem.upper[at], problem.group[at]
-    left = errors.errors(removed, variables)
+    left, totals = errors.errors(removed, variables), errors.totals_left(removed, variables)
+    close = CLOSE * (upper - lower)
     ends = dual + removed.changes
     own = at == variables[:, None]
     free = (ends > lower) & (ends < upper) & (removed.slacks == 0.0) & ~own
     steps, shifts = np.zeros(left.shape), np.zeros(removed.offsets.shape)
     for row in range(len(variables)):
-        found = _solution(errors, free[row], left[row])
-        if found is not None and ((ends[row] + found[0] >= lower) & (ends[row] + found[0] <= upper)).all():
-            steps[row], shifts[row] = found
+        found = _solution(errors, free[row], left[row], totals[row])
+        after = ends[row] if found is None else ends[row] + found[0]
+        if found is not None and ((after >= lower - close) & (after <= upper + close)).all():
+            steps[row], shifts[row] = np.clip(after, lower, upper) - ends[row], found[1]
     with blas_thread_limit(paths.blas_threads):
         slacks = removed.slacks + left - steps @ paths.point.rows.block(at, at) - problem.ridge[at] * steps
     if problem.groups:
@@ -38,14 +43,19 @@ def refined(errors: SlackErrors, removed: Removed, variables: Indices) -> Remove
     out = np.maximum(np.where(ends < upper, slacks, 0.0), np.where(ends > lower, -slacks, 0.0))
     better = removed._replace(changes=removed.changes + steps, offsets=removed.offsets + shifts, slacks=slacks)
     violations = np.where(own, 0.0, out).max(axis=1, initial=0.0)
+    inside = free & (upper - ends > close) & (ends - lower > close)
+    unique = np.ones(len(variables), dtype=bool)
+    for g in range(problem.groups):
+        unique &= inside[:, group == g].any(axis=1)
+    better = better._replace(unique=unique)
     return better._replace(values=values_at(errors, better, variables), violations=violations)
 
 
-def _solution(errors: SlackErrors, free: np.ndarray, left: Floats) -> tuple[Floats, Floats] | None:
-    """Return the changes of the variables and of the offsets by which the slacks of free variables become 0."""
+def _solution(errors: SlackErrors, free: np.ndarray, left: Floats, totals: Floats) -> tuple[Floats, Floats] | None:
+    """Return the changes of the variables and of the offsets by which slacks become 0 and totals are kept."""
     paths = errors.paths
     before, inverse = len(paths.free), paths.inverse.inverse
-    solved = inverse[:, :before] @ left[:before]
+    solved = inverse @ np.concatenate([left[:before], totals])
     remaining = left[before:] - paths.coupled.T @ solved
     added, removed = np.flatnonzero(free[before:]), np.flatnonzero(~free[:before])
     found = exchanged_solution(inverse, paths.projected, paths.reduced, solved, remaining, added, removed)
