@@ -45,8 +45,8 @@ class LeaveOneOut:
     known : bool array
         Which predictions are known: all, unless a limit or Ctrl-C ended the search.
     proved : bool array
-        Whether the prediction is proved in exact arithmetic, up to rounding errors; otherwise it is that of a model
-        within the tolerance of a fit.
+        Whether a bound that is computed from kernel values shows the prediction, up to the rounding of its sums;
+        otherwise it is that of a model within the tolerance of a fit.
     solves : int
         The number of problems that were solved, at any tolerance. Samples that are no support vectors need none.
     seconds : float

@@ -27,7 +27,8 @@ class LeftOut:
     signs : float array
         +1 or −1; 0 where nothing is known.
     proved : bool array
-        Whether the sign is proved up to rounding errors; otherwise it is that of a value within the tolerance.
+        Whether a bound shows the sign, up to the rounding of its sums; otherwise it is that of a value within the
+        tolerance.
     solves : int
         The number of problems that were solved, at any tolerance.
     """
