@@ -7,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 from maxmargin import SVC, _native
 from maxmargin.machines.kernel.kernel_estimator import MIN_ROWS_OF_PRODUCT
+from maxmargin.machines.validation.samples import check_samples
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
 Y = np.array([0, 0, 1, 1])
@@ -180,3 +181,9 @@ def test_a_failed_fit_leaves_no_machine():
 def test_wrong_number_of_features():
     with pytest.raises(ValueError, match="X has 3 features, but SVC is expecting 2"):
         SVC().fit(X, Y).predict(np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_complex_samples_of_machines_without_scikit_learn(container):
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        check_samples(container(X + 1j))

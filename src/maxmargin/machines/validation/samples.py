@@ -57,6 +57,8 @@ def check_samples(X: Any) -> Any:
     X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     if X.ndim != 2 or not X.shape[0] or not X.shape[1]:
         raise ValueError(f"samples must be a table of at least one row and one column, not of the shape {X.shape}")
+    if X.dtype.kind == "c":
+        raise ValueError("Complex data not supported: samples are tables of real numbers")
     X = X if X.dtype in FLOATS else X.astype(np.float64)
     if not sparse.issparse(X):
         X = np.ascontiguousarray(X)
