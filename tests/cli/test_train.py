@@ -136,6 +136,16 @@ class TestChoice:
         assert "gap" not in facts
         assert load("m.maxmargin").predict(np.zeros((2, 2))).shape == (2,)
 
+    def test_precomputed_kernels(self, folder, capsys):
+        kernel = np.array([[1.0, 0.5, 0.1], [0.5, 1.0, 0.3], [0.1, 0.3, 1.0]])
+        np.savez(folder / "kernel.npz", X=kernel, y=np.array([1, -1, 1]))
+        assert train_json(capsys, "kernel.npz", "--kernel", "precomputed")["status"] == "finished"
+        lines = "1 0:1 1:1 2:0.5 3:0.1\n-1 0:2 1:0.5 2:1 3:0.3\n1 0:3 1:0.1 2:0.3 3:1\n"
+        (folder / "kernel.txt").write_text(lines, encoding="utf-8")
+        code, _, errors = run(capsys, "kernel.txt", "--kernel", "precomputed")
+        assert code == 1
+        assert "kernel.txt: a precomputed kernel is a dense square table" in errors
+
     def test_options_of_the_estimator(self, folder, capsys):
         train_json(
             capsys, "three.npz", "m", "--kernel", "poly", "--degree", 2, "--coef0", 1, "-C", 3, "--gamma", "auto",

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.datasets.samples import are_classes
+from maxmargin import _sparse as sparse
+from maxmargin.datasets.samples import Samples, are_classes
 
 
 class EstimatorKind(NamedTuple):
@@ -132,12 +133,17 @@ def add_estimator_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--seed", type=int, metavar="N", help="random seed [0]")
 
 
-def make_estimator(options: argparse.Namespace, y: Any, remark: Callable[[str], None]) -> Any:
+def make_estimator(options: argparse.Namespace, samples: Samples, remark: Callable[[str], None]) -> Any:
     """Return an unfitted estimator with the parameters of the command line.
 
     Without --estimator the labels determine it, and `remark` prints the reason.
     """
-    name = options.estimator
+    name, y = options.estimator, samples.y
+    if options.kernel == "precomputed" and sparse.issparse(samples.X):
+        raise ValueError(
+            f"{samples.name}: a precomputed kernel is a dense square table, such as a CSV or .npy file; "
+            "maxmargin svm-train -t 4 reads LIBSVM's files with serial numbers"
+        )
     if name is None:
         name, reason = _default_estimator(y)
         remark(f"{reason}: using {name}; --estimator selects another one")

@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
         if options.ranges is not None:
             raise ValueError("--ranges is for a MODEL; scale data for cross-validation with maxmargin scale")
         samples = data.read_data(options)
-        model = make_estimator(options, samples.y, output.remark)
+        model = make_estimator(options, samples, output.remark)
         predictions, limited = cross_validate(model, samples, options, output)
     values = compute_metrics(task_of(model), samples, predictions)
     report(output, values)

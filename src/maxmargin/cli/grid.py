@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     journal = options.journal or Path(default_journal(options.data))
     samples = data.read_data(options, need_labels=True)
     limit, options.max_seconds = options.max_seconds, None  # a limit of the search, not of each fit
-    estimator = make_estimator(options, samples.y, output.remark)
+    estimator = make_estimator(options, samples, output.remark)
     costs = _axis("--Cs", options.Cs, "-C", options.C)
     gammas = _axis("--gammas", options.gammas, "--gamma", options.gamma)
     # These are searched only if there is a range.

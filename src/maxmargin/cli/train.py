@@ -122,7 +122,7 @@ def run(options: argparse.Namespace) -> int:
     if options.resume:
         model, before = _continue(options, target, samples, fingerprint)
     else:
-        model = make_estimator(options, samples.y, output.remark)
+        model = make_estimator(options, samples, output.remark)
     _check_estimates(options, model)
     _use_checkpoint(model, options, output)
     deadline = Deadline.after(options.max_seconds)
