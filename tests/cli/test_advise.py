@@ -75,3 +75,16 @@ def test_rare_class_is_noted(folder, capsys):
     random = np.random.default_rng(0)
     dump_libsvm(random.normal(size=(300, 2)), np.arange(300) < 10, folder / "rare")
     assert any("accuracy is misleading" in note for note in advised(capsys, "rare")["notes"])
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"), [("1111111", "all 7 samples are of class 1.0"), ("12", "2 samples can be split into 2 to 2")]
+)
+def test_what_easy_would_refuse_is_refused(labels, message, folder, capsys):
+    (folder / "data").write_text("".join(f"{label} 1:0.{k}\n" for k, label in enumerate(labels)), encoding="utf-8")
+    errors = []
+    for command in ("advise", "easy"):
+        assert main([command, "data"]) == 1
+        errors.append(capsys.readouterr().err.splitlines()[-1])
+    assert message in errors[0]
+    assert errors[0] == errors[1]

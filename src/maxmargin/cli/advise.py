@@ -28,12 +28,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from maxmargin.search.data_summary import summarize, typical_gamma
+    from maxmargin.search.fold_scoring import assign_folds
     from maxmargin.search.selection_plan import plan_selection
 
     output = Output(options)
     samples = data.read_data(options, need_labels=True)
     classification = easy.is_classification(options, samples)
     samples, _, _, decisions = easy.prepare(samples, None, classification)
+    assign_folds(samples.y, easy.FOLDS, 0, classification)  # raises what the cross-validation would
     summary = summarize(samples.X, samples.y, classification)
     plan = plan_selection(summary)
     tried = [plan.linear, *([] if plan.kernel is None else [plan.kernel])]

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 #: Exit codes if a limit or Ctrl-C ended the computation.
 LIMITED, INTERRUPTED = 3, 130
 
+#: Folds of the cross-validation unless an option says otherwise; `advise` checks the data for as many.
+FOLDS = 5
+
 #: Fraction of the time limit for the search.
 SEARCH_FRACTION = 0.6
 
@@ -47,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     work = parser.add_argument_group("training")
     work.add_argument("--task", choices=["classification", "regression"], help="[depending on the labels]")
     work.add_argument("--score", metavar="NAME", help="name of a scikit-learn scorer [accuracy, or r2]")
-    work.add_argument("--folds", type=int, default=5, help="number of folds of the cross-validation [%(default)s]")
+    work.add_argument("--folds", type=int, default=FOLDS, help="number of folds of the cross-validation [%(default)s]")
     work.add_argument(
         "--max-seconds", type=float, default=600.0, metavar="S", help="time limit of the command [%(default)g]"
     )
