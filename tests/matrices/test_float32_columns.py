@@ -1,5 +1,8 @@
 """Float32 columns: accuracy on all data formats, sharing between class pairs, sparse data stay sparse."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -188,6 +191,24 @@ class TestClassKernelCache:
         sizes = [len(rows) for rows in members]
         assert computed[0] == sizes[0] ** 2 + sizes[1] ** 2 + sizes[0] * sizes[1]
         assert computed[1] == sizes[2] ** 2 + sizes[0] * sizes[2]
+
+    def test_threads_compute_them_once(self, shared):
+        kernel, _, members = shared
+        pairs = [(0, 1), (0, 2), (1, 2)] * 4
+        together = Barrier(len(pairs))
+
+        def fill(pair):
+            together.wait()
+            everything = np.arange(sum(len(members[c]) for c in pair))
+            out = np.empty((len(everything), len(everything)), dtype=np.float32)
+            computed = kernel.pair(*pair).float32_columns(everything).fill(everything, out, everything)
+            return computed - len(members[pair[0]]) * len(members[pair[1]]), out
+
+        with ThreadPoolExecutor(len(pairs)) as pool:
+            computed, values = zip(*pool.map(fill, pairs), strict=True)
+        assert sum(computed) == sum(len(rows) ** 2 for rows in members)
+        for one, other in zip(values[:3], values[9:], strict=True):
+            np.testing.assert_array_equal(one, other)
 
     def test_a_small_block_computes_no_whole_rows(self, shared):
         kernel, points, members = shared

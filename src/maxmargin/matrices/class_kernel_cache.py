@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 
@@ -29,13 +30,19 @@ MIN_FRACTION_TO_KEEP = 0.5
 
 
 class _WithinClassRows:
-    """The kernel values between the samples of one class, computed row by row when first needed."""
+    """The kernel values between the samples of one class, computed row by row when first needed, by one thread."""
 
     def __init__(self, kernel: Float32Kernel, samples: Indices, threads: int) -> None:
         self.kernel, self.samples = kernel, samples
         self.columns = kernel.columns(samples, threads)
         self._values = np.empty((len(samples), len(samples)), np.float32)  # untouched pages take no memory
         self._known = np.zeros(len(samples), dtype=bool)
+        self._computing = Lock()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a thread computes rows, for which another one that needs rows of this class would wait."""
+        return self._computing.locked()
 
     def known(self, members: Indices) -> np.ndarray:
         """Return which of these rows are in the table."""
@@ -43,11 +50,13 @@ class _WithinClassRows:
 
     def rows(self, members: Indices) -> tuple[Singles, int]:
         """Return the table that contains these rows, and the number of values computed."""
-        missing = members[~self._known[members]]
-        if len(missing):
-            # Two threads may compute the same rows at the same time: they write the same values.
-            self.columns.fill(self.kernel.rows(self.samples[missing]), self._values, missing)
-            self._known[missing] = True
+        if self._known[members].all():
+            return self._values, 0
+        with self._computing:
+            missing = members[~self._known[members]]
+            if len(missing):
+                self.columns.fill(self.kernel.rows(self.samples[missing]), self._values, missing)
+                self._known[missing] = True
         return self._values, missing.size * len(self.samples)
 
 
@@ -153,19 +162,27 @@ class _ClassPairColumns:
         return np.flatnonzero(positions < self._edge), np.flatnonzero(positions >= self._edge)
 
     def _fill_all(self, out: Singles, slots: Indices) -> int:
-        """Fill the full matrix; values between the classes are computed once and mirrored."""
+        """Fill the full matrix; values between the classes are computed once and mirrored.
+
+        These come first, then those within the class that no other thread is computing: so threads do not wait for
+        each other as long as there is something else to compute.
+        """
         first, second = self._classes
         edge, size, everything = self._edge, self._size, np.arange(self._size)
-        own_first, new_first = first.rows(everything[:edge])
-        own_second, new_second = second.rows(everything[: size - edge])
         first.columns.fill(second.kernel.rows(second.samples), out, slots[edge:])
+        own: dict[int, Singles] = {}
+        computed = edge * (size - edge)
+        for c in sorted(range(2), key=lambda c: self._classes[c].busy):
+            one = self._classes[c]
+            own[c], new = one.rows(everything[: len(one.samples)])
+            computed += new
         if out.shape == (size, size) and np.array_equal(slots, everything):
-            out[:edge, :edge], out[edge:, edge:] = own_first, own_second
+            out[:edge, :edge], out[edge:, edge:] = own[0], own[1]
             _native.mirror(out, edge, size, self._threads)
         else:
-            out[slots[:edge], :edge], out[slots[edge:], edge:size] = own_first, own_second
+            out[slots[:edge], :edge], out[slots[edge:], edge:size] = own[0], own[1]
             out[slots[:edge], edge:size] = out[slots[edge:], :edge].T
-        return new_first + new_second + edge * (size - edge)
+        return computed
 
     def _fill_own(self, c: int, members: Indices, out: Singles, slots: Indices) -> int:
         columns, places, one = self._members[c], self._places[c], self._classes[c]
