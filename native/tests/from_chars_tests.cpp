@@ -1,6 +1,6 @@
-// Compares `strtod_from_chars` with the standard library's std::from_chars: the same bits, the same end, the same error.
-// The cases are doubles of random bits in several notations, decimal numbers exactly between two doubles and beside
-// these, the ends of the range, and random characters; in every locale that is installed.
+// Compares `strtod_from_chars` with the standard library's std::from_chars: the same bits, the same end, the same
+// error. The cases are doubles of random bits in several notations, decimal numbers exactly between two doubles and
+// beside these, the ends of the range, and random characters; in every locale that is installed.
 #include <clocale>
 #include <cstdint>
 #include <cstdio>
@@ -15,6 +15,38 @@
 using namespace maxmargin;
 
 namespace {
+
+const char* const kTexts[] = {"",
+                              "-",
+                              "+1",
+                              "0x10",
+                              "-0x1p3",
+                              "inf",
+                              "-Infinity",
+                              "infinit",
+                              "nan",
+                              "nan(1)",
+                              "NAN(",
+                              "-nan",
+                              "1e",
+                              "1e+",
+                              ".e1",
+                              "-.",
+                              "5.",
+                              ".5",
+                              "1e99999999999999999999",
+                              "0e99999999999",
+                              "1e-99999999999999999999",
+                              "1,5",
+                              " 1",
+                              "1.7976931348623157e308",
+                              "1.7976931348623158e308",
+                              "1.7976931348623159e308",
+                              "4.9406564584124654e-324",
+                              "2.4703282292062327e-324",
+                              "2.4703282292062328e-324",
+                              "2.2250738585072011e-308",
+                              "9007199254740993"};
 
 void compare(const std::string& text) {
   double ours = 7, theirs = 7;
@@ -78,12 +110,7 @@ int main() {
   std::mt19937_64 random(1);
   for (const char* locale : {"C", "C.UTF-8", "de_DE.UTF-8", "fr_FR.UTF-8"}) {
     if (!std::setlocale(LC_ALL, locale)) continue;
-    for (const char* text :
-         {"", "-", "+1", "0x10", "-0x1p3", "inf", "-Infinity", "infinit", "nan", "nan(1)", "NAN(", "-nan", "1e", "1e+",
-          ".e1", "-.", "5.", ".5", "1e99999999999999999999", "0e99999999999", "1e-99999999999999999999", "1,5", " 1",
-          "1.7976931348623157e308", "1.7976931348623158e308", "1.7976931348623159e308", "4.9406564584124654e-324",
-          "2.4703282292062327e-324", "2.4703282292062328e-324", "2.2250738585072011e-308", "9007199254740993"})
-      compare(text);
+    for (const char* text : kTexts) compare(text);
     compare_beside(all_digits(1.797693134862315807937289714053e308L));  // the largest double or infinity
     compare_numbers(random, 40000);
     compare_characters(random, 200000);
