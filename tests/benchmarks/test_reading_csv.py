@@ -1,7 +1,6 @@
 """The comparison of readers of CSV files: all return equal arrays, whether with pyarrow, pandas, polars or neither."""
 
 import pytest
-
 from benchmarks.reading_csv import READERS, compare, write_mixed, write_numbers
 
 
