@@ -1,7 +1,8 @@
-"""Render the recipe for conda as conda-forge would: ``pip install py-rattler-build && python packaging/check_recipe.py``.
+"""Render the recipe for conda as conda-forge would, which checks its schema and fills in compilers and Pythons.
 
-Rendering checks the schema and fills in compilers and versions of Python. The package is not built, which needs the
-channel conda-forge.
+    pip install py-rattler-build && python packaging/check_recipe.py
+
+The package is not built; that needs the channel conda-forge.
 """
 
 from pathlib import Path
@@ -20,12 +21,11 @@ VARIANTS = {
 
 
 def main() -> None:
+    """Print what each rendered package needs to be built."""
     for rendered in Stage0Recipe.from_file(RECIPE).render(VariantConfig(VARIANTS)):
         recipe = rendered.recipe.to_dict()
-        needs = ", ".join(recipe["requirements"]["build"])
-        print(
-            f"{recipe['package']['name']} {recipe['package']['version']} {recipe['build']['string']}: build needs {needs}"
-        )
+        name = f"{recipe['package']['name']} {recipe['package']['version']} {recipe['build']['string']}"
+        print(f"{name}: build needs {', '.join(recipe['requirements']['build'])}")
 
 
 if __name__ == "__main__":
