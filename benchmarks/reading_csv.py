@@ -47,11 +47,8 @@ def write_numbers(path: Path, lines: int) -> None:
 
 def write_mixed(path: Path, lines: int) -> None:
     random = np.random.default_rng(0)
-    X, cities, answers = (
-        random.normal(size=(lines, 8)),
-        random.choice(CITIES, lines),
-        random.choice(["yes", "no"], lines),
-    )
+    X = random.normal(size=(lines, 8))
+    cities, answers = random.choice(CITIES, lines), random.choice(["yes", "no"], lines)
     with path.open("w", newline="") as file:
         file.write(",".join(["id", *(f"x{column}" for column in range(8)), "city", "count", "label"]) + "\n")
         for number, (row, city, answer) in enumerate(zip(X.tolist(), cities, answers, strict=True)):

@@ -26,7 +26,7 @@ def draw(text, folder):
 def test_figures_files_commands_and_examples(tmp_path):
     shown, errors = draw(
         f"```python\n{DRAW}\nprint('noise')\n```\n<!-- picture: One -->\n\n<!-- picture: Two -->\n"
-        "```python\nopen('b.gif', 'w').write('film')\n```\n<!-- picture b.gif: A film -->\n"
+        "```python\nopen('b.gif', 'w').write('moving')\n```\n<!-- picture b.gif: Moving -->\n"
         "```\n$ echo drawing > c.svg\n$ false other.svg\n```\n<!-- picture c.svg: A drawing -->\n"
         "<!-- picture examples/gallery/solvers/step_sizes.py: Rules -->\n",
         tmp_path,
@@ -35,11 +35,11 @@ def test_figures_files_commands_and_examples(tmp_path):
     assert shown.split("\n\n") == [
         "![One](/generated/pictures/page-1.png){width=200px}",
         "![Two](/generated/pictures/page-2.png){width=300px}",
-        "![A film](/generated/pictures/page-3.gif)",
+        "![Moving](/generated/pictures/page-3.gif)",
         "![A drawing](/generated/pictures/page-4.svg)",
         "![Rules](/generated/gallery/solvers/images/sphx_glr_step_sizes_001.png)",
     ]
-    assert (tmp_path / "page-3.gif").read_text() == "film"
+    assert (tmp_path / "page-3.gif").read_text() == "moving"
     assert (tmp_path / "page-4.svg").read_text() == "drawing\n"
     assert (tmp_path / "page-2.png").stat().st_size > 100
 
