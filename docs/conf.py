@@ -29,6 +29,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "_extensions.docstrings",
     "_extensions.mathml",
+    "_extensions.pictures",
     "_extensions.repository_pages",
 ]
 exclude_patterns = ["_extensions", "_templates"]
@@ -36,7 +37,7 @@ templates_path = ["_templates"]
 nitpicky = False  # types in docstrings are prose
 
 highlight_language = "none"  # blocks without a language are output and formulas
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
 
 autosummary_generate = True
@@ -84,6 +85,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_show_sourcelink = False
+html_context = {"default_mode": "auto"}
 html_copy_source = False
 html_theme_options = {
     "logo": {"text": "maxmargin"},

@@ -56,10 +56,37 @@ def test_every_command_has_help(command, capsys):
     assert COMMANDS[command].help[1:20] in " ".join(capsys.readouterr().out.split())
 
 
-def test_unknown_commands_and_version(capsys):
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trian"], r"maxmargin: error: .*invalid choice: 'trian' .*; did you mean train\?"),
+        (
+            ["train", "bananas", "--gama=1"],
+            r"maxmargin train: error: unrecognized option --gama; did you mean --gamma\?",
+        ),
+        (["train", "bananas", "--xyz"], "unrecognized option --xyz; see maxmargin train --help"),
+        (["train", "bananas", "model", "more"], "unrecognized argument more;"),
+        (["train", "bananas", "--estimator", "svcc"], r"invalid choice: 'svcc' .*; did you mean svc\?"),
+        (["train", "bananas", "-C", "many"], "invalid float value: 'many'"),
+        (["train"], "required: DATA; see maxmargin train --help"),
+    ],
+)
+def test_mistyped_words_have_suggestions(arguments, message, capsys):
     with pytest.raises(SystemExit, match="2"):
-        main(["trian"])
-    assert "invalid choice: 'trian'" in capsys.readouterr().err
+        main(arguments)
+    error = capsys.readouterr().err
+    assert re.search(message, error)
+    assert len(error.splitlines()) == 1
+
+
+def test_without_arguments_the_commands_are_listed(capsys):
+    assert main([]) == 2
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert all(command in error for command in COMMANDS)
+
+
+def test_version(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])
     assert __version__ in capsys.readouterr().out

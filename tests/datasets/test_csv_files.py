@@ -1,17 +1,20 @@
 """CSV files: column roles, headers, categorical columns, and errors with line numbers."""
 
 import io
+import subprocess
+import sys
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maxmargin.datasets import DataFileError, csv_files, csv_lines, read_samples
+from maxmargin.datasets import DataFileError, csv_blocks, csv_files, csv_lines, read_samples
 from maxmargin.datasets.categorical_columns import MAX_CATEGORIES
 from maxmargin.datasets.column_roles import ColumnSelection
+from maxmargin.datasets.csv_blocks import parse_block
 from maxmargin.datasets.csv_files import BLOCK_LINES, find_csv_problems
-from maxmargin.datasets.csv_lines import fast_rows
 
 
 def read(text, **options):
@@ -221,8 +224,41 @@ class TestProblems:
 UNUSUAL = ["", " ", "1,2", '"1', "\xff", "nan", "1e999", "x", "1_0", "1#2", "1 2", "1 2:3", "0x10"]
 
 
-class TestFastRows:
-    """The fast parser of long files agrees with the csv module."""
+def read_both_ways(text, **options):
+    """Read with pyarrow from the second line on, and with the csv module only; return both results or errors."""
+    found = []
+    for parser in (parse_block, lambda *arguments: None):
+        with (
+            patch.object(csv_files, "parse_block", parser),
+            patch.object(csv_files, "FIRST_LINES", 2),
+            patch.object(csv_blocks, "MIN_BYTES", 0),
+        ):
+            try:
+                found.append(read(text, **options))
+            except DataFileError as error:
+                found.append(str(error))
+    return found
+
+
+def assert_equal(found, expected):
+    """Assert that two results of `read_both_ways` are equal to the bit."""
+    assert type(found) is type(expected)
+    if isinstance(found, str):
+        assert found == expected
+        return
+    assert found.X.tobytes() == expected.X.tobytes()
+    assert found.y.dtype == expected.y.dtype
+    assert found.y.tobytes() == expected.y.tobytes()
+    assert found.categories == expected.categories
+
+
+class TestBlocks:
+    """pyarrow and the csv module agree on every block, and doubtful blocks are left to the csv module."""
+
+    @pytest.fixture(autouse=True)
+    def small_blocks(self, monkeypatch):
+        monkeypatch.setattr(csv_lines, "LINE_BYTES", 1000)
+        monkeypatch.setattr(csv_lines, "BLOCK_BYTES", 5000)
 
     @staticmethod
     def lines(change=lambda cells, row: cells, columns=5, count=500):
@@ -237,30 +273,31 @@ class TestFastRows:
             (lambda row, at: [row[0], row[-1], *row[1:-1]], {"label": 1}),
             (lambda row, at: [*row[:-1], f'"{row[-1]}"'], {}),
             (lambda row, at: [*row[:-1], f'"{row[-1]}, or"'], {}),
+            (lambda row, at: [*row[:-1], f'"{row[-1]} ""or"""'], {}),
             (lambda row, at: [f'"{row[0]}"', *row[1:]], {}),
             (lambda row, at: [f" {row[0]} ", *row[1:]], {}),
+            (lambda row, at: [f"+{row[0].lstrip('-')}", *row[1:]], {}),
+            (lambda row, at: [*row[:-1], f"  {row[-1]} "], {}),
             (lambda row, at: [*row[:-1], row[-1] + "#"], {}),
             (lambda row, at: [*row[:-1], row[-1] + 'x"x'], {}),
             (lambda row, at: [*row[:-1], row[-1] + "β"], {}),
             (lambda row, at: [*row[:-1], str(at % 3)], {}),
             (lambda row, at: ["id:" + row[-1], *row], {"ignore": [0]}),
+            (lambda row, at: ["\udcff" if at == 300 else "id", *row], {"ignore": [0]}),
             (lambda row, at: [row[-1] + "x", *row], {"categorical": "one-hot"}),
             (lambda row, at: [*row[:2], row[-1], *row[2:]], {"categorical": "one-hot"}),
             (lambda row, at: ["\n", *row] if at % 100 == 99 else row, {"blank": True}),
             (lambda row, at: [*row[:-1], f'"{row[-1]}\nx"' if at > 300 else row[-1]], {}),
+            (lambda row, at: [*row[:-1], "x" * 9000 if at == 300 else row[-1]], {}),
         ],
     )
     @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-    def test_agrees_with_the_csv_module(self, change, options, end, monkeypatch):
+    def test_agrees_with_the_csv_module(self, change, options, end):
         cells = self.lines(change)
         blank = {key: value for key, value in options.items() if key != "blank"}
-        text = end.join(",".join(row).replace("\n,", end) for row in cells) + end
-        monkeypatch.setattr(csv_lines, "BLOCK_BYTES", 5000)
-        found = read(text, header=False, **blank)
-        monkeypatch.setattr(csv_files, "fast_rows", lambda *arguments: None)
-        expected = read(text, header=False, **blank)
-        assert np.array_equal(found.X, expected.X)
-        assert np.array_equal(found.y, expected.y)
+        text = (end.join(",".join(row).replace("\n,", end) for row in cells) + end).encode(errors="surrogateescape")
+        found, expected = read_both_ways(text, header=False, **blank)
+        assert_equal(found, expected)
         assert len(found) == 500
 
     @pytest.mark.parametrize("cell", UNUSUAL)
@@ -269,7 +306,7 @@ class TestFastRows:
         cells = self.lines()
         cells[321][place] = cell
         text = "\n".join(",".join(row) for row in cells).encode("latin-1") + b"\n"
-        monkeypatch.setattr(csv_lines, "BLOCK_BYTES", 3000)
+        monkeypatch.setattr(csv_blocks, "MIN_BYTES", 0)
         if place == 5 and cell in UNUSUAL[7:]:
             assert read(text).y[321] == cell
             return
@@ -277,12 +314,75 @@ class TestFastRows:
             read(text)
         assert caught.value.line == (500 if cell == '"1' else 322)
 
-    def test_is_used_for_plain_lines(self, monkeypatch):
-        cells = self.lines()
-        parsed = []
-        monkeypatch.setattr(csv_files, "fast_rows", lambda *given: parsed.append(fast_rows(*given)) or parsed[-1])
-        read("\n".join(",".join(row) for row in cells))
-        assert sum(len(found.numbers) for found in parsed) == 500 - csv_files.FIRST_LINES
+    @pytest.mark.parametrize(
+        "cell", ["+1", " 1\t", "1.", ".5", "1e-400", "4.9e-324", "0." + 900 * "1", "-0", "1E5", "07"]
+    )
+    def test_numbers_in_unusual_notation(self, cell):
+        rows = [f"{cell},1,{row % 2}" for row in range(100)]
+        found, expected = read_both_ways("\n".join(rows))
+        assert_equal(found, expected)
+        assert found.X[50, 0] == float(cell)
+
+    @given(st.data())
+    @settings(max_examples=300, deadline=None)
+    def test_arbitrary_cells(self, data):
+        """Cells of numbers, quotes, blanks, line ends: the same samples, or the same error."""
+        cell = st.one_of(
+            st.floats(allow_nan=False, allow_infinity=False).map(repr),
+            st.text('1.5e-+ \t"', max_size=5),
+            st.sampled_from(
+                ['"a"', '"a,b"', '"a""b"', '"a\nb"', '"a"b', 'a"b"', ' "a"', '""', '"', "a\rb", "nan", "?"]
+            ),
+        )
+        end = data.draw(st.sampled_from(["\n", "\r\n", "\r", "\n\n"]))
+        rows = data.draw(st.lists(st.lists(cell, min_size=3, max_size=3), max_size=4))
+        text = end.join(["1,x,2", *map(",".join, rows)])
+        assert_equal(*read_both_ways(text, header=False, categorical="one-hot"))
+
+    @pytest.mark.parametrize(
+        ("change", "parsed"),
+        [
+            (lambda row, at: row, "all"),
+            (lambda row, at: [f'"{cell}"' for cell in row], "all"),
+            (lambda row, at: [*row[:-1], '"a\nb"' if at == 300 else row[-1]], "most"),
+            (lambda row, at: [*row[:-1], '"a\nb"'], "none"),
+        ],
+    )
+    def test_reads_all_blocks_but_doubtful_ones(self, change, parsed, monkeypatch):
+        blocks = []
+        monkeypatch.setattr(csv_blocks, "MIN_BYTES", 0)
+        monkeypatch.setattr(csv_files, "BLOCK_LINES", 10)
+        monkeypatch.setattr(csv_files, "parse_block", lambda *given: blocks.append(parse_block(*given)) or blocks[-1])
+        assert len(read("\n".join(",".join(row) for row in self.lines(change)), header=False)) == 500
+        rows = sum(len(block.numbers) for block in blocks if block is not None)
+        assert {"all": rows == 400, "most": 250 < rows < 400, "none": rows == 0}[parsed]
+
+    def test_without_pyarrow(self, monkeypatch):
+        text = "\n".join(",".join(row) for row in self.lines())
+        expected = read(text)
+        monkeypatch.setattr(csv_blocks, "MIN_BYTES", 0)
+        monkeypatch.setitem(sys.modules, "pyarrow.csv", None)
+        assert_equal(read(text), expected)
+
+    def test_pyarrow_is_imported_for_large_files_only(self):
+        code = (
+            "import io, sys; from maxmargin.datasets import read_samples;"
+            "read = lambda lines: read_samples(io.BytesIO(b'1.5,2.5,1\\n' * lines), format='csv');"
+            "read(20_000); assert 'pyarrow' not in sys.modules;"
+            "read(200_000); assert 'pyarrow' in sys.modules"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+    def test_threads(self):
+        text = "".join("1.5,2.5,1\n" for _ in range(200_000)).encode()
+        assert_equal(read(text, n_jobs=1), read(text))
+
+    def test_lines_of_several_megabytes(self, monkeypatch):
+        monkeypatch.setattr(csv_lines, "BLOCK_BYTES", 1 << 23)
+        row = ",".join(["1.5"] * 600_000)
+        found, expected = read_both_ways("\n".join([row] * 4))
+        assert_equal(found, expected)
+        assert found.X.shape == (4, 599_999)
 
 
 def test_numbers_are_rounded_correctly():

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from scipy import sparse
@@ -30,6 +31,8 @@ from maxmargin import blocks
 from maxmargin.datasets import (
     DataFileError,
     Scaling,
+    csv_blocks,
+    csv_files,
     dump_libsvm,
     find_libsvm_problems,
     load_libsvm,
@@ -146,6 +149,10 @@ def read_table(data: bytes) -> None:
         raise
     assert not problems, problems
     assert samples.X.shape[0] == len(samples)
+    with patch.object(csv_files, "FIRST_LINES", 2), patch.object(csv_blocks, "MIN_BYTES", 0):  # now with pyarrow
+        again = read_samples(io.BytesIO(data), format="csv", categorical="one-hot")
+    assert again.X.tobytes() == samples.X.tobytes()
+    assert np.array_equal(again.y, samples.y)
 
 
 def read_npy_array(data: bytes) -> None:
@@ -358,7 +365,13 @@ TARGETS = {
             "csv",
             read_table,
             (DataFileError,),
-            (DATASETS + "csv_files", DATASETS + "csv_lines", DATASETS + "table", DATASETS + "column_roles"),
+            (
+                DATASETS + "csv_files",
+                DATASETS + "csv_lines",
+                DATASETS + "csv_blocks",
+                DATASETS + "table",
+                DATASETS + "column_roles",
+            ),
             CSV_WORDS,
         ),
         Target("npy", read_npy_array, (DataFileError,), (DATASETS + "numpy_files",), NPY_WORDS, seeds.arrays),

@@ -24,7 +24,7 @@ def test_sanitisers_report_no_errors(tmp_path):
     for command in (configure, [cmake, "--build", str(tmp_path)]):
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stdout + result.stderr
-    for program in ("native_tests", "text_tests", "text_tests_with_strtod"):
+    for program in ("native_tests", "text_tests", "text_tests_with_strtod", "from_chars_tests"):
         result = subprocess.run([tmp_path / program], capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stdout + result.stderr
         assert "passed" in result.stdout

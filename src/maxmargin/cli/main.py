@@ -21,6 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from maxmargin.cli.option_parser import OptionParser
 from maxmargin.resources import UNEXPLAINED, available_memory, format_bytes
 
 
@@ -102,6 +103,9 @@ def _run(words: list[str]) -> int:
     if words and words[0] in DROP_INS:
         return int(_module(DROP_INS[words[0]]).main(words[1:]))
     parser = make_parser([word for word in words[:1] if word in COMMANDS])
+    if not words:
+        parser.print_help(sys.stderr)
+        return 2
     options = parser.parse_args(words, argparse.Namespace(words=words))
     return int(options.run(options))
 
@@ -147,9 +151,7 @@ def _error_message(error: Exception) -> str:
 
 def make_parser(complete: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
     """Return the parser of all commands; only those of `complete` have their options."""
-    parser = argparse.ArgumentParser(
-        prog="maxmargin", description="Support vector machines with a certificate of optimality."
-    )
+    parser = OptionParser(prog="maxmargin", description="Support vector machines with a certificate of optimality.")
     parser.add_argument("--version", action=_ShowVersion, nargs=0, help="show program's version number and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():

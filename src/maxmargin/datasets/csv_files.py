@@ -15,18 +15,21 @@ from itertools import chain, islice
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin._typing import Floats
 from maxmargin.datasets.categorical_columns import non_numeric_message
 from maxmargin.datasets.column_roles import ColumnRoles, ColumnSelection
 from maxmargin.datasets.compression import CHECKED_BYTES, TOO_LARGE
-from maxmargin.datasets.csv_lines import CsvLines, Row, csv_rows, fast_rows
+from maxmargin.datasets.csv_blocks import ParsedRows, parse_block
+from maxmargin.datasets.csv_lines import CsvLines, Row, csv_rows
 from maxmargin.datasets.errors import DataFileError
 from maxmargin.datasets.samples import Samples
 from maxmargin.datasets.table import MISSING, PLAIN, Table, is_number
 from maxmargin.resources import check_memory
 
-#: Number of lines parsed by `csv_rows` first, to determine which columns are numeric.
+#: Number of lines parsed by `csv_rows` first, to determine which columns are numeric; at least the two that
+#: `_read_header` reads. `parse_block` parses the others.
 FIRST_LINES = 100
 
 #: Number of lines parsed by `csv_rows` or written at once.
@@ -40,18 +43,24 @@ def read_csv(
     *,
     delimiter: str | None = None,
     header: bool | str = "auto",
+    parallel: bool = True,
 ) -> Samples:
     """Read samples from a CSV file; see `read_samples`."""
     lines = CsvLines(stream, name, delimiter)
     table, rows = _read_header(lines, selection, header)
-    if block := list(islice(rows, FIRST_LINES)):
-        table.add(block)
-        while (unparsed := lines.take_block()) and table.add_fast(unparsed, lines):
-            table.check_size()
-        if unparsed:
-            lines.put_back(unparsed)
-            while block := list(islice(rows, BLOCK_LINES)):
-                table.add(block)
+    if first := list(islice(rows, FIRST_LINES)):
+        table.add(first)
+        while block := lines.take_block():
+            parsed = parse_block(
+                block, lines.delimiter, len(table.roles.names), table.numeric, list(table.strings), parallel
+            )
+            if parsed is not None:
+                table.add_parsed(parsed)
+                table.check_size()
+                continue
+            lines.put_back(block)
+            while lines.number < block.last_line and (few := list(islice(rows, BLOCK_LINES))):
+                table.add(few)
                 table.check_size()
     return table.build().samples(selection)
 
@@ -133,7 +142,7 @@ class _TableBuilder:
     numeric: list[int] = field(default_factory=list)
     numbers: list[Floats] = field(default_factory=list)
     strings: dict[int, Row] = field(default_factory=dict)
-    lines: list[int] = field(default_factory=list)
+    lines: list[NDArray[np.int64]] = field(default_factory=list)
     checked: int = 0  # number of the blocks of numbers that were checked by `check_size`, …
     size: int = 0  # … and their bytes
 
@@ -149,19 +158,14 @@ class _TableBuilder:
         self.numbers.append(self._numbers_of(block))
         for column, cells in strings.items():
             self.strings[column] += cells
-        self.lines += [line for line, _ in block]
+        self.lines.append(np.array([line for line, _ in block]))
 
-    def add_fast(self, lines: list[bytes], source: CsvLines) -> bool:
-        """Append the lines just read with `fast_rows`; return False, without appending, if that is not possible."""
-        parsed = fast_rows(lines, source.delimiter, len(self.roles.names), self.numeric, list(self.strings))
-        if parsed is None:
-            return False
+    def add_parsed(self, parsed: ParsedRows) -> None:
+        """Append a block of lines that `parse_block` has parsed."""
         self.numbers.append(parsed.numbers)
         for column, cells in parsed.strings.items():
             self.strings[column] += cells
-        start = source.number - len(lines) + 1
-        self.lines += [start + position for position in parsed.positions]
-        return True
+        self.lines.append(parsed.lines)
 
     def check_size(self) -> None:
         """Raise a MemoryError if there is no memory for the table, which is assembled from its blocks."""
@@ -169,7 +173,7 @@ class _TableBuilder:
         if size >= CHECKED_BYTES:
             self.checked = len(self.numbers)
             self.size += size
-            samples = f"{self.name}, of which {len(self.lines):,} samples are read,"
+            samples = f"{self.name}, of which {sum(map(len, self.lines)):,} samples are read,"
             check_memory(self.size + CHECKED_BYTES, samples, TOO_LARGE)
 
     def problems(self, block: Sequence[tuple[int, Row]]) -> list[DataFileError]:
@@ -193,7 +197,8 @@ class _TableBuilder:
         """Return the table."""
         if not self.lines:
             raise DataFileError(self.name, "there is a header, but there are no samples below it")
-        return Table(self.name, self.roles, self.numeric, np.concatenate(self.numbers), self.strings, self.lines)
+        numbers, lines = np.concatenate(self.numbers), np.concatenate(self.lines)
+        return Table(self.name, self.roles, self.numeric, numbers, self.strings, lines)
 
     def _determine_types(self, block: Sequence[tuple[int, Row]]) -> None:
         """Determine which features are numeric and which are categorical."""
@@ -239,7 +244,7 @@ class _TableBuilder:
             values = np.fromiter(map(float, cells), np.float64, count=len(block) * count)
         except ValueError:
             values = np.array([np.nan])
-        if not np.isfinite(values).all() or not all(PLAIN.fullmatch("".join(row)) for _, row in block):
+        if not np.isfinite(values).all() or not PLAIN.fullmatch("".join(chain.from_iterable(row for _, row in block))):
             for line, row in block:
                 self._check_numbers(line, row)
             # float does not strip the separators 0x1c to 0x1f, unlike strip

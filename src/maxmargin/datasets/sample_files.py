@@ -111,7 +111,7 @@ def read_samples(
     zero_based : bool or "auto"
         Whether indices in LIBSVM format start at 0; "auto": if index 0 occurs.
     n_jobs : int or None
-        Number of threads for LIBSVM format; by default all cores.
+        Number of threads for LIBSVM format; by default all cores. CSV files are read by one thread or by all.
 
     Returns
     -------
@@ -150,7 +150,8 @@ def read_samples(
         if kind == "libsvm":
             return _read_libsvm(stream, name, selection, zero_based, n_jobs)
         if kind in ("csv", "tsv"):
-            return read_csv(stream, name, selection, delimiter="\t" if kind == "tsv" else None, header=header)
+            delimiter = "\t" if kind == "tsv" else None
+            return read_csv(stream, name, selection, delimiter=delimiter, header=header, parallel=n_jobs != 1)
         reader = {"npz": read_npz, "npy": read_npy, "parquet": read_parquet, "arrow": read_arrow}[kind]
         return reader(read_all(stream, name), name, selection)  # these readers seek
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin._typing import Floats
 from maxmargin.datasets.categorical_columns import CategoryError, categories_of, one_hot
@@ -52,7 +53,7 @@ class Table:
         Values of the numeric features.
     strings : dict of int to list of str
         Categorical features, labels and queries, by position.
-    lines : sequence of int or None
+    lines : array of shape (n_samples,) or None
         Line number of each sample, None for binary files.
     """
 
@@ -61,7 +62,7 @@ class Table:
     numeric: Sequence[int]
     numbers: Floats
     strings: dict[int, list[str]]
-    lines: Sequence[int] | None
+    lines: NDArray[np.int64] | None
 
     def samples(self, selection: ColumnSelection) -> Samples:
         """Return the samples with one-hot encoded categorical features, and with numeric labels if all are numbers."""
@@ -93,7 +94,7 @@ class Table:
             return DataFileError(self.name, message)
         if self.lines is None:
             return DataFileError(self.name, f"sample {sample + 1}: {message}")
-        return DataFileError(self.name, message, self.lines[sample])
+        return DataFileError(self.name, message, int(self.lines[sample]))
 
     def _features(self, categories: dict[int, tuple[str, ...]]) -> Floats:
         if not categories:
