@@ -90,10 +90,11 @@ class KernelRows:
         """Return the products of weights and the rows of some variables."""
         if not self.add(variables):
             return np.asarray(weights @ self.problem.matrix.rows(variables))
-        product = np.zeros((len(weights), self.problem.size))
-        for part, values in self._runs(variables):
-            product += weights[:, part] @ values
-        return product
+        at = self._place[variables]
+        first, last = (int(at.min()), int(at.max()) + 1) if len(at) else (0, 0)
+        of_rows = np.zeros((len(weights), last - first))  # others in between are multiplied by 0
+        of_rows[:, at - first] = weights
+        return np.asarray(of_rows @ self._values[first:last])
 
     def _runs(self, variables: Indices) -> Iterator[tuple[slice, Floats]]:
         """Yield the rows of variables that are next to each other in memory, and which they are."""
