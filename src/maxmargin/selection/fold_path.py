@@ -75,9 +75,7 @@ class PathMemory(threading.local):
             values = max(min(variables * (variables + PADDING), MAX_COPIED_VALUES), 3 * (variables + PADDING)) + PADDING
             free = min(MAX_FREE, variables)
             equations = np.empty(_native.doubles_of_free_equations(free))
-            self._memory = _native.FoldMemory(
-                values=np.empty(values, dtype=np.float32), free=equations, max_free=free
-            )
+            self._memory = _native.FoldMemory(values=np.empty(values, dtype=np.float32), free=equations, max_free=free)
             self._variables = variables
         return self._memory
 
