@@ -2,8 +2,8 @@
 
 The mean over the folds is at most the sum of the scores that are known, and of the maximum of the score for each of the
 others, divided by the number of folds. A point for which that is less than the mean of a finished point is not needed
-to find the best one. Racing algorithms (Maron & Moore: Hoeffding races, 1994) drop points earlier by confidence
-intervals, which fail with a small probability; these bounds never do.
+to find the best one. Confidence intervals drop points earlier (Maron & Moore, NIPS 1994), but fail with a
+small probability; these bounds never do.
 
 Which points are dropped depends on the order in which trials end; the best one does not.
 """
