@@ -62,10 +62,10 @@ class KernelRows:
         return True
 
     def _make_room(self, rows: int) -> None:
-        """Let there be room for so many rows: for twice as many as before, so that each is copied about once."""
+        """Let there be room for so many rows and half as many again, so that each is copied about once."""
         if rows <= len(self._values):
             return
-        room = min(max(rows, 2 * len(self._values)), self._most, self.problem.size)
+        room = min(rows + rows // 2, self._most, self.problem.size)
         values = np.empty((room, self.problem.size))
         values[: self._known] = self._values[: self._known]
         self._values = values
