@@ -71,7 +71,7 @@ struct SharedMemory {
   static constexpr std::int64_t kAlignment = 15;  // values that may be left out at the beginning of the rows
 
   void check() const {
-    require(max_free >= 0 && length(free_doubles) >= 2 * max_free * max_free + 8 * max_free,
+    require(max_free >= 0 && length(free_doubles) >= doubles_of_free_equations(max_free),
             "there must be memory for the equations of the free variables");
   }
   std::int64_t values_count() const { return length(values) - kAlignment; }
@@ -98,7 +98,7 @@ struct FoldMemory {
         keep(new bool[size]),
         part_floats(4 * (size + 15) + SharedMemory::kAlignment),
         indices(4 * size),
-        free_indices(3 * shared.max_free + groups),
+        free_indices(indices_of_free_equations(shared.max_free) + groups),
         part_group(size),
         free_groups(shared.max_free) {
     std::int64_t* at = indices.data();
@@ -276,6 +276,7 @@ void define_folds(nb::module_& m) {
       m, "FoldResults", exact("offsets"), exact("outside"), exact("outcome"));
   define_arguments<SharedMemory, Vector<float>, Vector<double>, std::int64_t>(m, "FoldMemory", exact("values"),
                                                                               exact("free"), nb::arg("max_free"));
+  m.def("doubles_of_free_equations", &doubles_of_free_equations, nb::arg("count"));
   m.def("solve_fold_problem", &solve_fold_problem, exact("matrix"), nb::arg("problem"), nb::arg("start"),
         nb::arg("results"), nb::arg("limits"), nb::arg("memory"), exact("cancelled"));
 }

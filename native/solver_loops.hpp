@@ -194,6 +194,16 @@ struct FoldPath {
   const std::int64_t* columns;  // the row and column of each variable
 };
 
+// The memory for the equations of so many free variables: the matrix and vectors of FreeWorkspace, then that of
+// FreeEquations, which has up to half as many columns as variables.
+constexpr std::int64_t columns_of_free_equations(std::int64_t count) { return count / 2 + 2; }
+constexpr std::int64_t padded_columns(std::int64_t count) { return columns_of_free_equations(count) + 16; }
+constexpr std::int64_t doubles_of_free_equations(std::int64_t count) {
+  const std::int64_t columns = padded_columns(count);
+  return 2 * count * count + 7 * count + count * columns + 2 * columns * columns + columns;
+}
+constexpr std::int64_t indices_of_free_equations(std::int64_t count) { return 5 * count + padded_columns(count); }
+
 struct FoldWorkspace {
   double* shifts;                                       // 2 size
   double* diagonal;                                     // size
@@ -207,8 +217,8 @@ struct FoldWorkspace {
   float* values;                                        // of copied rows, and 15 for their alignment
   std::int64_t values_count;                            // at least three rows of size + 15 values
   std::int64_t max_free;                                // the limit of free variables whose equations are solved
-  double* free_doubles;                                 // 2 max_free² + 8 max_free
-  std::int64_t* free_indices;                           // 3 max_free + groups
+  double* free_doubles;                                 // doubles_of_free_equations(max_free)
+  std::int64_t* free_indices;                           // indices_of_free_equations(max_free) + groups
   std::int32_t* free_groups;                            // max_free
   const std::int32_t* cancelled;  // another thread sets it to another number than 0 to end the call
 };

@@ -112,6 +112,15 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
             "logarithms), diagonals included.",
         ),
     },
+    "prune": {
+        "": (
+            "bool",
+            "Whether to skip the other folds of points whose mean score cannot be the best any more, even if these "
+            "folds have the largest possible score. What is chosen is the same; ``cv_results_`` has nan scores for "
+            "such points, and says in ``pruned`` which ones. It needs a score whose maximum is known, such as accuracy "
+            "or R².",
+        ),
+    },
     "error_score": {
         "": (
             '"raise" or float',

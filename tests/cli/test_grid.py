@@ -72,6 +72,20 @@ class TestResults:
         assert journal[0]["seed"] == 7
         assert len(journal) == 1 + 3 * len(found["points"])
 
+    def test_points_that_cannot_win_are_dropped(self, capsys):
+        arguments = "chessboard:300", "--Cs", "0.01,1,100", "--gammas", "0.001,1,10", "--threads", 1
+        code, out, err = run(capsys, *arguments, "--json", "--prune")
+        found, whole = json.loads(out), json.loads(run(capsys, *arguments, "--json")[1])
+        assert code == 0
+        assert found["pruned"] > 0
+        assert found["unfinished"] == whole["pruned"] == 0
+        assert len(found["points"]) + found["pruned"] == 9
+        assert [found["best"][name] for name in ("C", "gamma", "mean")] == [
+            whole["best"][name] for name in ("C", "gamma", "mean")
+        ]
+        assert f"{found['pruned']} points were dropped" in err
+        assert run(capsys, *arguments, "--prune", "--score", "positive_likelihood_ratio")[0] == 1
+
     def test_epsilon_and_nu(self, capsys):
         options = ["--estimator", "svr", "--Cs", "1", "--gammas", "1", "--epsilons", "0,0.1,0.2", "--folds", 3]
         code, out, _ = run(capsys, "chessboard:100", *options)

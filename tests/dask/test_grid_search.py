@@ -44,6 +44,17 @@ def test_linear_estimator_and_score(client, table):
     assert_same(result, maxmargin.grid_search(X, y, LinearSVC(loss="hinge"), n_jobs=1, **options))
 
 
+def test_points_that_cannot_win_are_dropped(client):
+    X, y = BOARD
+    options = {"Cs": [0.01, 1, 10], "gammas": [0.001, 1, 10], "folds": 4, "seed": 4}
+    result = grid_search(X, y, SVC(), client=client, prune=True, **options)
+    whole = maxmargin.grid_search(X, y, SVC(), **options)
+    assert result.status == "complete"
+    assert result.best.point == whole.best.point
+    assert result.best.mean == whole.best.mean
+    assert len(result.scores) + len(result.pruned) == 9
+
+
 def test_regression_in_a_function_of_the_user(client, table):
     X, _, _, y = table
     X, y = X[:300], y[:300]

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_classification
 from tests.selection.brute_force import refit_without_each
 
-from maxmargin import LSSVC, LSSVR, SVC, SVR, NuSVC, NuSVR, OneClassSVM, error_estimates
+from maxmargin import LSSVC, LSSVR, SVC, SVR, NuSVC, NuSVR, OneClassSVM, error_estimates, leave_one_out
 from maxmargin.formulations import c_classification
 from maxmargin.kernels import FunctionKernel, Gaussian, Linear, Points, Polynomial, Sigmoid
 from maxmargin.matrices import KernelMatrix
@@ -193,3 +193,26 @@ def test_distances_are_bounded_only_where_the_kernel_is_known_to_be_semidefinite
 def test_errors_name_the_function():
     with pytest.raises(ValueError, match="error_estimates takes a fitted"):
         error_estimates(3)
+
+
+@pytest.mark.parametrize(
+    "kind", ["two", "unbalanced", "three", "ovr", "nu", "one_class", "regression", "least_squares"]
+)
+def test_estimates_beside_leave_one_out_are_those_alone(kind):
+    random = np.random.default_rng(5)
+    X = random.normal(size=(90, 3))
+    labels = (X[:, 0] * X[:, 1] + 0.5 * random.normal(size=90) > (0.8 if kind == "unbalanced" else 0)).astype(int)
+    labels += (X[:, 2] > 0.7) * (kind in ("three", "ovr"))
+    model = {
+        "nu": NuSVC(nu=0.4),
+        "one_class": OneClassSVM(nu=0.3),
+        "regression": SVR(C=5),
+        "least_squares": LSSVC(),
+        "ovr": SVC(C=3, multi_class="ovr"),
+    }.get(kind, SVC(C=3))
+    targets = {"one_class": None, "regression": np.sin(X[:, 0])}.get(kind, labels)
+    model.fit(X, targets)
+    alone, beside = error_estimates(model), error_estimates(model, loo=True)
+    assert beside.leave_one_out == leave_one_out(model).error
+    for name, value in alone.as_dict().items():
+        assert beside.as_dict()[name] == pytest.approx(value, rel=1e-6), name

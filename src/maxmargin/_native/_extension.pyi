@@ -70,6 +70,7 @@ class FoldResults:
 class FoldMemory:
     def __init__(self, *, values: _Values, free: _Floats, max_free: int) -> None: ...
 
+def doubles_of_free_equations(count: int) -> int: ...
 def solve_fold_problem(
     matrix: _Floats,
     problem: FoldProblem,

@@ -62,6 +62,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="stem of the output files: NAME.maxmargin, NAME.range, NAME.html [the name of TRAIN]",
     )
+    work.add_argument("--prune", action="store_true", help="skip folds of points that cannot be the best any more")
     work.add_argument("--resume", action="store_true", help="continue a model selection that Ctrl-C ended")
     work.add_argument("--no-report", action="store_true", help="do not write NAME.html")
     data.add_data_options(parser)
@@ -232,6 +233,7 @@ def _choose(
             journal=stem,
             resume=options.resume,
             callback=live_map.show,
+            prune=options.prune,
         )
 
 

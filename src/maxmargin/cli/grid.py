@@ -42,6 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="number of refinements around the best point, with half the distances each [%(default)s]",
     )
+    search.add_argument("--prune", action="store_true", help="skip folds of points that cannot be the best any more")
     search.add_argument("--journal", type=Path, metavar="FILE", help="file of trials [the name of DATA + .grid.jsonl]")
     search.add_argument("--resume", action="store_true", help="reuse the trials in the journal")
     search.add_argument("--plot", type=Path, metavar="FILE", help="write the heat map: .png, .svg or .pdf")
@@ -81,6 +82,7 @@ def run(options: argparse.Namespace) -> int:
                 folds=options.folds,
                 scoring=options.score,
                 refine=options.refine,
+                prune=options.prune,
                 seed=options.seed or 0,
                 max_seconds=limit,
                 n_jobs=options.threads,
@@ -153,8 +155,10 @@ def _report(output: Output, result: GridSearchResult, journal: Path | None, opti
     edges = " and the ".join(result.edges()) if result.scores else ""
     if edges:
         output.remark(f"the best point has the {edges} of the grid: a wider range may contain a better one")
+    if result.pruned:
+        output.remark(f"{len(result.pruned):,} points were dropped, because they cannot be the best")
     if result.status != "complete":
-        output.remark(f"{result.status}: {len(result.points) - len(result.scores):,} points are not finished")
+        output.remark(f"{result.status}: {result.record()['unfinished']:,} points are not finished")
         if journal is not None:
             output.remark(f"to resume:  {resume_command(options.words)}")
     output.result({**result.record(), "journal": None if journal is None else str(journal)})

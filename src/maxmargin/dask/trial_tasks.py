@@ -26,6 +26,7 @@ from maxmargin.search import GridSearchResult
 from maxmargin.search.cross_validated_search import search_grid
 from maxmargin.search.fold_scoring import FoldScorer
 from maxmargin.search.journal import Trial
+from maxmargin.search.pruning import Pruning
 from maxmargin.search.trial_threads import POLL_SECONDS, Job
 
 #: Seconds in which the scheduler takes a request to start jobs.
@@ -115,9 +116,19 @@ class TrialTasks:
     scorer : FoldScorer
     jobs : sequence of Job
     deadline : Deadline
+    pruning : Pruning or None
+        Jobs whose points all lose are cancelled.
     """
 
-    def __init__(self, client: Any, scorer: FoldScorer, jobs: Sequence[Job], deadline: Deadline) -> None:
+    def __init__(
+        self,
+        client: Any,
+        scorer: FoldScorer,
+        jobs: Sequence[Job],
+        deadline: Deadline,
+        pruning: Pruning | None = None,
+    ) -> None:
+        self._pruning = pruning
         self.client, self.scorer, self.deadline, self.jobs = client, replace(scorer, _copies={}), deadline, jobs
         self._running = dict[Any, Job]()
         self._without_since: float | None = None
@@ -163,7 +174,19 @@ class TrialTasks:
             task.release()  # now: garbage collection may come late
             trials += found.trials
             finished += not found.ended
-        return trials, finished
+        return trials, finished + self._cancel_losing(trials)
+
+    def _cancel_losing(self, trials: list[Trial]) -> int:
+        """Cancel jobs whose points can no longer be the best after new trials, and return their number."""
+        if self._pruning is None:
+            return 0
+        for trial in trials:
+            self._pruning.add(trial)
+        losing = [task for task, job in self._running.items() if task.status == "pending" and self._pruning.lose(job)]
+        self.client.cancel(losing)
+        for task in losing:
+            del self._running[task]
+        return len(losing)
 
     def _result(self, task: Any) -> JobResult:
         """Return the result of a job, or raise its error."""

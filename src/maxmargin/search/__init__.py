@@ -12,6 +12,7 @@ Public: `grid_search`, `GridSearchResult`, `PointScore`, `Point`, `powers`, `cho
 - `gradient_search`, `gradient_search_result`: C, ε and a γ for each feature by the gradient of a held-out loss.
 - `held_out_loss`, `hyperparameter_gradient`, `feature_spread`: the loss, its derivatives, and units of γ.
 - `search_results`: the same in the layout of scikit-learn's GridSearchCV.
+- `pruning`: which points of a search can no longer be the best.
 - `journal`: a file of finished trials, from which an interrupted search resumes.
 - `estimators`: `SVCCV` and others, which choose their parameters while they fit.
 - `parameter_ranges`: the values they search.

@@ -28,6 +28,7 @@ from maxmargin.search.fold_scoring import FoldScorer
 from maxmargin.search.grid import Axes, Point
 from maxmargin.search.grid_search_result import COMPLETE, INTERRUPTED, STOPPED, TIME_LIMIT, GridSearchResult
 from maxmargin.search.journal import Journal, Trial
+from maxmargin.search.pruning import Pruning, central_first
 from maxmargin.search.trial_threads import StartJobs, TrialThreads
 
 #: Called with the result so far after every trial; returning True stops the search.
@@ -46,6 +47,7 @@ def grid_search(
     folds: int = 5,
     scoring: Any = None,
     refine: int = 0,
+    prune: bool = False,
     seed: int = 0,
     max_seconds: float | None = None,
     n_jobs: int | None = None,
@@ -76,6 +78,10 @@ def grid_search(
         Name of a scikit-learn scorer, or ``f(model, X, y)``; greater is better. Accuracy by default, R² for regression.
     refine : int, default=0
         Number of refinements. Each adds the eight neighbours of the best point at half the distance (in logarithms).
+    prune : bool, default=False
+        Whether to skip the other folds of points whose mean score cannot be the best any more, even if these folds have
+        the largest possible score. The best point is the same; those that were dropped are ``pruned``, and have no
+        score. It needs a score whose maximum is known, such as accuracy or R².
     seed : int, default=0
         Seed of the shuffle that assigns the folds.
     max_seconds : float, optional
@@ -106,7 +112,7 @@ def grid_search(
     """
     return search_grid(
         TrialThreads.starter(n_jobs), X, y, estimator, Cs=Cs, gammas=gammas, epsilons=epsilons, nus=nus, folds=folds,
-        scoring=scoring, refine=refine, seed=seed, max_seconds=max_seconds, journal=journal, resume=resume,
+        scoring=scoring, refine=refine, prune=prune, seed=seed, max_seconds=max_seconds, journal=journal, resume=resume,
         callback=callback,
     )  # fmt: skip
 
@@ -124,19 +130,25 @@ def search_grid(
     folds: int = 5,
     scoring: Any = None,
     refine: int = 0,
+    prune: bool = False,
+    keep: int = 1,
     seed: int = 0,
     max_seconds: float | None = None,
     journal: str | os.PathLike[str] | None = None,
     resume: bool = False,
     callback: SearchCallback | None = None,
 ) -> GridSearchResult:
-    """Return the result of `grid_search`, with trials that run where `start` starts them."""
+    """Return the result of `grid_search`, with trials that run where `start` starts them.
+
+    With `prune`, as many of the best points as `keep` says are the same as without.
+    """
     started = perf_counter()
     estimator = SVC() if estimator is None else estimator
     axes = _axes(estimator, {"C": Cs, "gamma": gammas, "epsilon": epsilons, "nu": nus})
     scorer = FoldScorer.of(estimator, X, y, folds, scoring, seed)
     check_count("refine", refine, 0)
-    with TrialRunner(start, scorer, max_seconds, started, journal, resume, callback) as runner:
+    pruning = Pruning.of(scorer, prune, keep)
+    with TrialRunner(start, scorer, max_seconds, started, journal, resume, callback, pruning) as runner:
         return runner.search(axes, refine)
 
 
@@ -200,7 +212,9 @@ class TrialRunner:
         journal: str | os.PathLike[str] | None = None,
         resume: bool = False,
         callback: SearchCallback | None = None,
+        pruning: Pruning | None = None,
     ) -> None:
+        self.pruning = pruning
         self.start, self.scorer, self.callback, self.started = start, scorer, callback, started
         limit = None if max_seconds is None else check_number("max_seconds", max_seconds, least=0)
         self.deadline = Deadline.after(limit, started)
@@ -218,10 +232,11 @@ class TrialRunner:
         known = () if self.journal is None else tuple(self.journal.known)
         data = self.scorer
         error_score = math.nan if data.error_score is None else data.error_score
-        names = data.scoring.name, data.scoring.metric
-        return GridSearchResult(
-            data.estimator, names[0], data.folds, (), known, metric=names[1], error_score=error_score
-        )
+        name, metric = data.scoring.name, data.scoring.metric
+        result = GridSearchResult(data.estimator, name, data.folds, (), known, metric=metric, error_score=error_score)
+        for trial in known if self.pruning is not None else ():
+            self.pruning.add(trial)  # type: ignore[union-attr]  # there is one
+        return result
 
     def search(self, axes: Axes, refine: int) -> GridSearchResult:
         """Return the result of a grid and of its refinements around the best point."""
@@ -237,10 +252,11 @@ class TrialRunner:
     def run(self, result: GridSearchResult, points: tuple[Point, ...]) -> GridSearchResult:
         """Return the result extended by a round of points."""
         result = replace(result, rounds=(*result.rounds, points))
-        jobs = self.scorer.jobs(points, {(trial.point, trial.fold) for trial in result.trials})
+        ordered = points if self.pruning is None else central_first(points)
+        jobs = self.scorer.jobs(ordered, {(trial.point, trial.fold) for trial in result.trials})
         unfinished, status = len(jobs), COMPLETE
         try:
-            with self.start(self.scorer, jobs, self.deadline) as running:
+            with self.start(self.scorer, jobs, self.deadline, self.pruning) as running:
                 while unfinished and status == COMPLETE:
                     if self.deadline.reached:
                         status = TIME_LIMIT
@@ -255,7 +271,8 @@ class TrialRunner:
                             status = STOPPED
         except KeyboardInterrupt:  # also while the jobs end
             status = INTERRUPTED
-        return replace(result, status=status, seconds=perf_counter() - self.started)
+        pruned = None if self.pruning is None else tuple(filter(self.pruning.loses, result.points))
+        return replace(result, status=status, seconds=perf_counter() - self.started, pruned=pruned)
 
     def _record(self, trials: list[Trial]) -> None:
         for trial in trials if self.journal is not None else ():

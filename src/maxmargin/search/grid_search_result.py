@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from maxmargin._typing import Floats
 from maxmargin.search.grid import Point
-from maxmargin.search.journal import Trial
+from maxmargin.search.journal import Trial, score_of
 
 #: Mean scores are rounded to this many digits, so that rounding errors of the mean do not break ties.
 SCORE_DIGITS = 12
@@ -53,6 +53,8 @@ class GridSearchResult:
         Name of the score in trials, after ``test_``.
     error_score : float
         The score of a trial that an exception ended.
+    pruned : tuple of Point or None
+        Points without a score because they cannot be the best; None in a search of all points.
     """
 
     estimator: Any
@@ -64,6 +66,7 @@ class GridSearchResult:
     seconds: float = 0.0
     metric: str = "score"
     error_score: float = np.nan
+    pruned: tuple[Point, ...] | None = None
 
     @cached_property
     def by_point(self) -> dict[Point, dict[int, Trial]]:
@@ -76,10 +79,7 @@ class GridSearchResult:
 
     def score_of(self, trial: Trial) -> float:
         """Return the score of a trial that ranks its point."""
-        if trial.error is not None:
-            return self.error_score
-        single = trial.scores.get("test_score")  # with one metric, whatever its name
-        return trial.scores[f"test_{self.metric}"] if single is None else single
+        return score_of(trial, self.metric, self.error_score)
 
     @cached_property
     def scores(self) -> tuple[PointScore, ...]:
@@ -175,7 +175,8 @@ class GridSearchResult:
             "folds": self.folds,
             "best": _record(self.best) if self.scores else None,
             "points": [_record(score) for score in self.scores],
-            "unfinished": len(self.points) - len(self.scores),
+            "unfinished": len(self.points) - len(self.scores) - len(self.pruned or ()),
+            "pruned": len(self.pruned or ()),
             "seconds": self.seconds,
         }
 

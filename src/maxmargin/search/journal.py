@@ -49,6 +49,14 @@ class Trial(NamedTuple):
         return self.fit_seconds + self.score_seconds
 
 
+def score_of(trial: Trial, metric: str, error_score: float) -> float:
+    """Return the score of a trial by a metric; `error_score` if an exception ended it."""
+    if trial.error is not None:
+        return error_score
+    single = trial.scores.get("test_score")  # with one metric, whatever its name
+    return trial.scores[f"test_{metric}"] if single is None else single
+
+
 class Journal:
     """The journal file.
 

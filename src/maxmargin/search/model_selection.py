@@ -20,12 +20,13 @@ from sklearn.base import clone
 
 from maxmargin.estimators import SVC, KernelApproximationSVC
 from maxmargin.resources import thread_count
-from maxmargin.search.cross_validated_search import grid_search, score_points
+from maxmargin.search.cross_validated_search import score_points, search_grid
 from maxmargin.search.data_summary import DataSummary, summarize, typical_gamma
 from maxmargin.search.fold_scoring import draw_subset
 from maxmargin.search.grid_search_result import INTERRUPTED, STOPPED, GridSearchResult, PointScore
 from maxmargin.search.score_colormap import format_score
 from maxmargin.search.selection_plan import Candidate, SelectionPlan, plan_selection
+from maxmargin.search.trial_threads import TrialThreads
 
 #: Refinements of the grids.
 REFINEMENTS = 2
@@ -85,6 +86,7 @@ def choose_estimator(
     journal: str | os.PathLike[str] | None = None,
     resume: bool = False,
     callback: SelectionCallback | None = None,
+    prune: bool = False,
 ) -> ModelChoice:
     """Choose an estimator and its parameters for a data set.
 
@@ -113,6 +115,9 @@ def choose_estimator(
         Whether to reuse the trials in these files, of a selection that was interrupted.
     callback : callable, optional
         Called with the name of a search and its result so far, after every trial.
+    prune : bool, default=False
+        Whether to skip the other folds of points that cannot be among the best any more, as `grid_search` does; the
+        choice is the same.
 
     Returns
     -------
@@ -129,7 +134,7 @@ def choose_estimator(
     summary = summarize(X, y, classification)
     common = {"scoring": scoring, "folds": folds, "seed": seed, "n_jobs": n_jobs}
     paths = {} if journal is None else journals(journal)
-    return _ModelSelection(X, y, summary, common, max_seconds, train_seconds, paths, resume, callback).choose()
+    return _ModelSelection(X, y, summary, common, max_seconds, train_seconds, paths, resume, callback, prune).choose()
 
 
 def journals(stem: str | os.PathLike[str]) -> dict[str, str]:
@@ -148,6 +153,7 @@ class _ModelSelection:
     journals: dict[str, str]
     resume: bool
     callback: SelectionCallback | None
+    prune: bool
     plan: SelectionPlan = field(init=False)
     reasons: list[str] = field(init=False)
     searches: dict[str, GridSearchResult] = field(default_factory=dict)
@@ -205,10 +211,12 @@ class _ModelSelection:
         if widths is not None:
             typical = typical_gamma(self.X[rows])
             widths = tuple(typical * width for width in widths)
-        self.searches[name] = grid_search(
-            self.X[rows], self.y[rows], estimator, Cs=costs, gammas=widths, refine=REFINEMENTS,
-            max_seconds=self._seconds_until(deadline), callback=self._callback_of(name),
-            journal=self.journals.get(name), resume=self.resume, **self.common,
+        common = dict(self.common)
+        start = TrialThreads.starter(common.pop("n_jobs"))
+        self.searches[name] = search_grid(
+            start, self.X[rows], self.y[rows], estimator, Cs=costs, gammas=widths, refine=REFINEMENTS,
+            prune=self.prune, keep=CONFIRMED_POINTS, max_seconds=self._seconds_until(deadline),
+            callback=self._callback_of(name), journal=self.journals.get(name), resume=self.resume, **common,
         )  # fmt: skip
 
     def _explain(self, results: dict[str, GridSearchResult], chosen: str) -> None:

@@ -93,10 +93,12 @@ class PathTrials:
 
 
 def _paths(trials: Sequence[tuple[Point, int]]) -> list[TrialPath]:
-    """Return the trials that differ in C only, those of one kernel next to each other."""
+    """Return the trials that differ in C only, those of one kernel next to each other, kernels as they come."""
     paths: dict[Any, TrialPath] = {}
+    kernels: dict[Any, int] = {}
     for point, fold in trials:
-        paths.setdefault((point.gamma or 0.0, point[2:], fold), []).append((point, fold))
+        kernel = kernels.setdefault(point.gamma, len(kernels))
+        paths.setdefault((kernel, point[2:], fold), []).append((point, fold))
     ordered = sorted(paths.items(), key=lambda item: (item[0][0], repr(item[0][1]), item[0][2]))
     return [sorted(path, key=lambda trial: trial[0].C or 0.0) for _, path in ordered]
 

@@ -21,7 +21,10 @@ from maxmargin.search.grid_search_result import GridSearchResult
 
 
 def cv_results(result: GridSearchResult) -> dict[str, Any]:
-    """Return scores, ranks and times by point, which pandas can take as a table; nan where a trial is unfinished."""
+    """Return scores, ranks and times by point, which pandas can take as a table; nan where a trial is unfinished.
+
+    Of a search that drops points, "pruned" says which ones.
+    """
     table: dict[str, Any] = {}
     for name in ("fit_time", "score_time"):
         times = _by_point_and_split(result, lambda trial, field=f"{name[:-5]}_seconds": getattr(trial, field))  # type: ignore[misc]
@@ -30,6 +33,9 @@ def cv_results(result: GridSearchResult) -> dict[str, Any]:
     for name in sorted(result.values):
         table[f"param_{name}"] = _column([getattr(point, name) for point in points])
     table["params"] = [point.parameters for point in points]
+    if result.pruned is not None:
+        dropped = set(result.pruned)
+        table["pruned"] = np.array([point in dropped for point in points])
     for name in _score_names(result):
         scores = _by_point_and_split(
             result,

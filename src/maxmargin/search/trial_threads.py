@@ -20,6 +20,7 @@ from maxmargin.search.fold_scoring import FoldScorer
 from maxmargin.search.grid import Point
 from maxmargin.search.journal import Trial
 from maxmargin.search.path_trials import PathTrials
+from maxmargin.search.pruning import Pruning
 
 #: Seconds between two checks of the time limit.
 POLL_SECONDS = 0.1
@@ -40,7 +41,7 @@ class RunningJobs(Protocol):
 
 
 #: Starts jobs, which end with the context.
-StartJobs = Callable[[FoldScorer, Sequence[Job], Deadline], AbstractContextManager[RunningJobs]]
+StartJobs = Callable[[FoldScorer, Sequence[Job], Deadline, Pruning | None], AbstractContextManager[RunningJobs]]
 
 
 class TrialThreads:
@@ -53,9 +54,19 @@ class TrialThreads:
     scorer : FoldScorer
     jobs : sequence of Job
     deadline : Deadline
+    pruning : Pruning or None
+        Trials of points that lose are left out, as far as others do not start from them.
     """
 
-    def __init__(self, threads: int, scorer: FoldScorer, jobs: Sequence[Job], deadline: Deadline) -> None:
+    def __init__(
+        self,
+        threads: int,
+        scorer: FoldScorer,
+        jobs: Sequence[Job],
+        deadline: Deadline,
+        pruning: Pruning | None = None,
+    ) -> None:
+        self._pruning = pruning
         # Its own deadline ends the long computations of its workers when the search ends, whatever the reason.
         self.scorer, self.deadline = scorer, Deadline(deadline.at)
         self._together = PathTrials.of(scorer, [trial for job in jobs for trial in job], threads)
@@ -139,6 +150,8 @@ class TrialThreads:
                 for trial in self._trials(job, estimator):
                     if self._ended.is_set() or self.deadline.reached:
                         return  # the fit was stopped, so its score means nothing
+                    if self._pruning is not None:
+                        self._pruning.add(trial)
                     self._messages.put(trial)
         except TimeLimitReachedError:
             return
@@ -149,10 +162,15 @@ class TrialThreads:
 
     def _trials(self, job: Job, estimator: Any) -> Iterator[Trial]:
         """Yield the trials of a job as they are finished, until the search ends."""
-        if self._together is not None:
-            yield from self._together.run(job, estimator)
-            return
-        for point, fold in job:
-            if self._ended.is_set():
+        together = self._together.run(job, estimator) if self._together is not None else None
+        for k, (point, fold) in enumerate(job):
+            # Later trials start from earlier ones: these are left out if they and all later ones lose.
+            if self._ended.is_set() or (self._pruning is not None and self._pruning.lose(job[k:])):
                 return
-            yield self.scorer.trial(estimator, point, fold)
+            if together is None:
+                yield self.scorer.trial(estimator, point, fold)
+                continue
+            trial = next(together, None)
+            if trial is None:
+                return
+            yield trial

@@ -10,9 +10,8 @@ from maxmargin.problems import DualProblem
 from maxmargin.problems.gradient_extremes import interval_midpoint, offset_bounds
 from maxmargin.problems.losses import conjugate, residuals
 from maxmargin.problems.split_problem import SplitProblem
-from maxmargin.resources import blas_thread_limit
 from maxmargin.selection.free_equations import MAX_FREE, FreeInverse
-from maxmargin.selection.kernel_rows import KernelRows, blas_threads
+from maxmargin.selection.kernel_rows import KernelRows
 from maxmargin.selection.restricted_problems import KernelTable, Variations
 
 #: The violation of the common point relative to the tolerance of values.
@@ -63,6 +62,9 @@ class CommonPoint:
         Of each variable in the primal.
     scale : float
         Of the gradient.
+    explained : float array
+        Of each variable at a bound, as far as it is known, cᵀ A⁻¹ c for its column c of the equations A of the free
+        variables: its diagonal value less that is the squared span.
     rows : KernelRows
     variables : int array
         Those that are free or close to leaving their bounds, in ascending order.
@@ -79,10 +81,11 @@ class CommonPoint:
         with_two = split.kinked if whole.size == count else np.arange(count)
         self.second[with_two] = count + np.arange(len(with_two))
         self.threads = threads
+        self.explained = np.full(split.problem.size, np.nan)
         self.problem = bounded(split.problem, dual)
         self.rows = KernelRows(self.problem, cache_bytes // 2, threads)
         self.dual = np.clip(split.dual(dual), self.problem.lower, self.problem.upper)
-        self.gradient = self.problem.gradient(self.dual)
+        self.gradient = self._gradient_at(self.dual)
         self.scale = float(np.abs(whole.linear).max()) or float(np.abs(self.gradient).max()) or 1.0
         self.offset = interval_midpoint(*offset_bounds(self.problem, self.dual, self.gradient))
         self.variables = self._nearest()
@@ -99,6 +102,15 @@ class CommonPoint:
         self.loss = conjugate(self.problem, slack)
         self.dual_value = self.problem.value(self.dual, self.gradient)
         self.primal_value = self.dual_value + float(residuals(self.problem, self.dual, slack).sum())
+
+    def _gradient_at(self, dual: Floats) -> Floats:
+        """Return the gradient, from rows that will be needed anyway, if there is memory for them."""
+        free = (dual > self.problem.lower) & (dual < self.problem.upper)
+        # The rows of the free variables are next to each other: they are read together most often.
+        used = np.concatenate([np.flatnonzero(free), np.flatnonzero(~free & (dual != 0))])
+        if not self.rows.add(used):
+            return self.problem.gradient(dual)
+        return np.asarray(self.problem.linear - self.rows.decrease(used, dual[used]))
 
     def _nearest(self) -> Indices:
         problem, dual = self.problem, self.dual
@@ -126,8 +138,7 @@ class CommonPoint:
         for _ in range(NEWTON_STEPS):
             slack = problem.minus_groups(self.gradient, self.offset)[free]
             rhs = np.concatenate([slack, problem.total - problem.group_sums(self.dual)])
-            with blas_thread_limit(blas_threads(len(free), self.threads)):
-                step = self.inverse.inverse @ rhs
+            step = self.inverse.solve(rhs[:, None])[:, 0]
             dual = self.dual[free] + step[: len(free)]
             if not ((dual > problem.lower[free]) & (dual < problem.upper[free])).all():
                 return False
@@ -164,7 +175,7 @@ class CommonPoint:
                     break
                 continue
             self.dual[at] = moved(self.dual[at], solved.changes[0], problem.lower[at], problem.upper[at])
-            self.gradient = problem.gradient(self.dual)
+            self.gradient = self._gradient_at(self.dual)
             self.offset = solved.offsets[0]
             late = self.violators(self.dual, self.gradient, self.offset, 10 * POINT_TOLERANCE * self.tolerance)
             late[at] = False

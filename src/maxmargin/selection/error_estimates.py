@@ -9,12 +9,15 @@ bound of the leave-one-out error if a free support vector remains without each s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.deadline import Deadline
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels.kernel import Kernel
 from maxmargin.kernels.radial import RadialKernel
@@ -25,9 +28,10 @@ from maxmargin.problems import DualProblem, Status
 from maxmargin.resources import default_cache_bytes, thread_count
 from maxmargin.selection import least_squares
 from maxmargin.selection.common_point import CommonPoint
-from maxmargin.selection.leave_one_out import LeaveOneOut, LeftOutSearch, check_machine, leave_one_out
+from maxmargin.selection.leave_one_out import LeaveOneOut, LeftOutSearch, check_machine
 from maxmargin.selection.left_out_result import LeftOut
 from maxmargin.selection.removal_paths import RemovalPaths
+from maxmargin.training import TrainedModel
 
 #: The most rows whose largest distance is taken as a lower bound of R.
 MAX_BOUND_ROWS = 64
@@ -120,8 +124,17 @@ def error_estimates(model: Any, *, loo: bool = False) -> ErrorEstimates:
       leave-one-out                  0
     """
     check_machine(model, "error_estimates")
-    problems = [_Estimated.of(model, trained) for trained in model._models_]
-    found = leave_one_out(model) if loo else known_leave_one_out(model)
+    estimated: dict[int, _Estimated] = {}
+    signs_only = isinstance(model, KernelClassifier) and len(model._models_) == 1
+
+    def estimate(trained: TrainedModel, point: CommonPoint | None = None) -> None:
+        estimated[id(trained)] = _Estimated.of(model, trained, signs_only, point)
+
+    found = _left_out(model, estimate) if loo else known_leave_one_out(model)
+    for trained in model._models_:
+        if id(trained) not in estimated:
+            estimate(trained)
+    problems = [estimated[id(trained)] for trained in model._models_]
     error = None if found is None else found.error
     if isinstance(model, KernelClassifier):
         return _of_classifier(model, problems, error)
@@ -134,6 +147,13 @@ def error_estimates(model: Any, *, loo: bool = False) -> ErrorEstimates:
     support = float(np.mean(problems[0].dual != 0))
     outside = float(np.mean(predictions[0] < 0))
     return ErrorEstimates("fraction of samples outside", outside, support, leave_one_out=error)
+
+
+def _left_out(model: Any, use_point: Callable[[TrainedModel, CommonPoint], None]) -> LeaveOneOut:
+    """Return the leave-one-out of a model; the estimates take the kernel values and equations that it needs."""
+    started = perf_counter()
+    search = LeftOutSearch(model, False, thread_count(model.n_jobs), [], started, use_point)
+    return search.result(search.run(Deadline.after(None, started)))
 
 
 def span_values(model: Any) -> list[Floats]:
@@ -157,7 +177,11 @@ class _Estimated:
         self.risky = np.zeros(problem.size, dtype=bool)  # may be an error when it is left out
 
     @classmethod
-    def of(cls, model: Any, trained: Any) -> _Estimated:
+    def of(cls, model: Any, trained: Any, signs_only: bool = False, point: CommonPoint | None = None) -> _Estimated:
+        """Return it for a problem, from its solution to a small tolerance if that is known.
+
+        With `signs_only`, values of samples on the wrong side are not computed: they stay there.
+        """
         problem, formulation = trained.training_problem()
         one = cls(problem, trained.samples, formulation, trained.dual)
         threads = thread_count(model.n_jobs)
@@ -165,12 +189,13 @@ class _Estimated:
             one.left_out = least_squares.left_out_values(problem, least_squares.inverse_of(problem, threads))
             one.values = problem.linear - problem.ridge * trained.dual
             return one
-        tolerance = model._solver_options().stopping.violation / (float(np.abs(problem.linear).max()) or 1.0)
-        cache_bytes = model._cache_budget() or default_cache_bytes()
-        point = CommonPoint(problem, len(trained.samples), trained.dual, tolerance, cache_bytes, threads)
+        if point is None:
+            tolerance = model._solver_options().stopping.violation / (float(np.abs(problem.linear).max()) or 1.0)
+            cache_bytes = model._cache_budget() or default_cache_bytes()
+            point = CommonPoint(problem, len(trained.samples), trained.dual, tolerance, cache_bytes, threads)
         one.dual = point.combined_dual()
         one.values = point.values(formulation)
-        one.left_out = _left_out_by_span(point, one)
+        one.left_out = _left_out_by_span(point, one, signs_only)
         if isinstance(model, KernelClassifier) and problem.coercive and not isinstance(problem.matrix, SignedMatrix):
             one.risky = _risky(point, one)
         return one
@@ -181,10 +206,11 @@ def _scale(point: CommonPoint, formulation: Formulation) -> float:
     return float(formulation.expand(point.whole, np.ones(point.whole.size), point.offset).coefficients[0])
 
 
-def _left_out_by_span(point: CommonPoint, one: _Estimated) -> Floats:
+def _left_out_by_span(point: CommonPoint, one: _Estimated, signs_only: bool) -> Floats:
     """Return the values that the span predicts for the samples without them; NaN if there are too many free ones."""
     left_out, problem = one.values.copy(), point.problem
-    used = np.flatnonzero(one.dual)
+    on_its_side = (one.dual * one.values >= 0) if signs_only else True
+    used = np.flatnonzero((one.dual != 0) & on_its_side)
     if isinstance(one.problem.matrix, SignedMatrix) or problem.groups > 1 or point.inverse is None:
         return np.full(len(left_out), np.nan)
     lonely = problem.groups - len(np.unique(problem.group[point.inverse.variables]))

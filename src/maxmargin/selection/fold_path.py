@@ -25,7 +25,7 @@ PADDING = 15
 #: Memory of a thread for copies of rows in single precision: those of 2,000 variables fit.
 MAX_COPIED_VALUES = 2**22
 
-#: The most free variables whose linear equations are solved, which takes twice their square in float64.
+#: The most free variables whose linear equations are solved, which takes three times their square in float64.
 MAX_FREE = 2048
 
 #: Pair steps after which a problem is left to an independent fit.
@@ -74,9 +74,8 @@ class PathMemory(threading.local):
         if self._memory is None or variables > self._variables:
             values = max(min(variables * (variables + PADDING), MAX_COPIED_VALUES), 3 * (variables + PADDING)) + PADDING
             free = min(MAX_FREE, variables)
-            self._memory = _native.FoldMemory(
-                values=np.empty(values, dtype=np.float32), free=np.empty(2 * free**2 + 8 * free), max_free=free
-            )
+            equations = np.empty(_native.doubles_of_free_equations(free))
+            self._memory = _native.FoldMemory(values=np.empty(values, dtype=np.float32), free=equations, max_free=free)
             self._variables = variables
         return self._memory
 

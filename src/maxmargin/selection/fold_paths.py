@@ -39,7 +39,7 @@ from maxmargin.selection.kernel_matrices import KernelMatrices, matrix_bytes
 from maxmargin.training.fit_context import MAX_FULL_KERNEL_ROWS
 
 #: Memory of a thread besides the kernel matrices: copied rows, and the equations of the free variables.
-THREAD_BYTES = 4 * MAX_COPIED_VALUES + 16 * MAX_FREE**2
+THREAD_BYTES = 4 * MAX_COPIED_VALUES + 24 * MAX_FREE**2
 
 #: The most other samples of which values are wanted, relative to the samples. The matrix has all pairs of them, too.
 MAX_OTHERS = 2

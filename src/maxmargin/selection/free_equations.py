@@ -7,6 +7,8 @@ have reached a bound since (a Schur complement).
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from scipy.linalg import lapack
 
@@ -29,7 +31,9 @@ RELATIVE_RIDGE = 1e-10
 
 
 class FreeInverse:
-    """The inverse of the equations of the free variables.
+    """The inverse of the equations of the free variables, which is computed when it is first needed.
+
+    Solutions for a few right-hand sides, and the numbers that spans need, take only a factorisation.
 
     Parameters
     ----------
@@ -42,8 +46,6 @@ class FreeInverse:
 
     Attributes
     ----------
-    inverse : float array
-        Of the matrix of the variables, bordered by the groups.
     added_ridge : float
         That the diagonal of the matrix has got.
     places : int array
@@ -58,8 +60,66 @@ class FreeInverse:
         mean = float(square[diagonal, diagonal].mean()) if count else 1.0
         self.added_ridge = RELATIVE_RIDGE * mean
         square[diagonal, diagonal] += problem.ridge[variables] + self.added_ridge
-        with blas_thread_limit(blas_threads(count, threads)):
-            self.inverse = _bordered_inverse(square, self.border(variables))
+        self._border = self.border(variables)
+        self._blas_threads = blas_threads(count, threads)
+        with blas_thread_limit(self._blas_threads):
+            self._factor, self._explicit = _factor(square)
+            self._sums = self._solved_square(self._border)
+        empty = ~self._border.any(axis=0)
+        of_groups = self._border.T @ self._sums
+        of_groups[empty, empty] = -1.0  # a diagonal value of 1 in the inverse
+        self._of_groups = np.asarray(np.linalg.inv(of_groups), dtype=np.float64)
+
+    def _solved_square(self, rhs: Floats) -> Floats:
+        """Return the solution of the equations without the border."""
+        if self._factor is None:
+            return np.asarray(self._explicit @ rhs)
+        return np.asarray(lapack.dpotrs(self._factor, rhs, lower=False)[0]) if rhs.size else rhs
+
+    @cached_property
+    def inverse(self) -> Floats:
+        """The inverse of [M E; Eᵀ 0], the matrix of the variables bordered by the groups."""
+        count, groups = self._border.shape
+        inverse = np.empty((count + groups, count + groups))
+        with blas_thread_limit(self._blas_threads):
+            own = self._explicit if self._factor is None else _inverse(self._factor)
+            weights = self._sums @ self._of_groups
+            np.subtract(own, weights @ self._sums.T, out=inverse[:count, :count])
+        inverse[:count, count:], inverse[count:, :count] = weights, weights.T
+        inverse[count:, count:] = -self._of_groups
+        return inverse
+
+    def solve(self, rhs: Floats) -> Floats:
+        """Return the solution for columns of right-hand sides."""
+        if not rhs.size:
+            return rhs
+        with blas_thread_limit(self._blas_threads):
+            if "inverse" in vars(self):
+                return np.asarray(self.inverse @ rhs)
+            count = len(self.variables)
+            top = self._solved_square(rhs[:count])
+            offsets = self._of_groups @ (self._border.T @ top - rhs[count:])
+            return np.concatenate([top - self._sums @ offsets, offsets])
+
+    def diagonal(self) -> Floats:
+        """Return the diagonal of the inverse, for the variables."""
+        if "inverse" in vars(self) or self._factor is None:
+            return np.diagonal(self.inverse)[: len(self.variables)]
+        with blas_thread_limit(self._blas_threads):
+            triangle = lapack.dtrtri(self._factor, lower=False)[0] if len(self.variables) else self._factor
+        own = np.einsum("ij,ij->i", triangle, triangle)
+        return np.asarray(own - np.einsum("ij,jk,ik->i", self._sums, self._of_groups, self._sums))
+
+    def quadratic(self, columns: Floats) -> Floats:
+        """Return cᵀ A⁻¹ c for each column c, where A are the equations."""
+        if "inverse" in vars(self) or self._factor is None or not columns.size:
+            return np.asarray(np.einsum("ij,ij->j", columns, self.solve(columns)))
+        count = len(self.variables)
+        with blas_thread_limit(self._blas_threads):
+            half = lapack.dtrtrs(self._factor, columns[:count], lower=False, trans=1)[0]
+            of_groups = self._sums.T @ columns[:count] - columns[count:]
+            own = np.einsum("ij,ij->j", half, half)
+            return np.asarray(own - np.einsum("ij,ij->j", of_groups, self._of_groups @ of_groups))
 
     def border(self, variables: Indices) -> Floats:
         """Return the membership of variables in the groups."""
@@ -173,32 +233,20 @@ def _solution(system: Floats, rhs: Floats) -> Floats:
         return np.asarray(np.linalg.lstsq(system, rhs, rcond=None)[0])
 
 
-def _bordered_inverse(matrix: Floats, border: Floats) -> Floats:
-    """Return the inverse of [M E; Eᵀ 0], with a diagonal value of 1 for empty columns of E."""
-    count, groups = border.shape
-    empty = ~border.any(axis=0)
-    inverse = np.zeros((count + groups, count + groups))
-    own = _inverse(matrix)
-    sums = own @ border
-    of_groups = border.T @ sums
-    of_groups[empty, empty] = -1.0
-    of_groups = np.asarray(np.linalg.inv(of_groups), dtype=np.float64)
-    weights = sums @ of_groups
-    np.subtract(own, weights @ sums.T, out=inverse[:count, :count])
-    inverse[:count, count:], inverse[count:, :count] = weights, weights.T
-    inverse[count:, count:] = -of_groups
-    return inverse
-
-
-def _inverse(matrix: Floats) -> Floats:
-    """Return the inverse of a symmetric matrix, twice as fast if it is positive definite."""
+def _factor(matrix: Floats) -> tuple[Floats | None, Floats]:
+    """Return the upper triangular factor of a symmetric matrix; None and the inverse if it is not positive definite."""
     if not len(matrix):
-        return matrix
-    factor, failed = lapack.dpotrf(matrix.T, lower=False)
+        return None, matrix
+    factor, failed = lapack.dpotrf(matrix.T, lower=False, clean=True)
     if failed:
-        return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
-    inverse: Floats = lapack.dpotri(factor, lower=False, overwrite_c=True)[0].T  # the values below the diagonal
-    for first in range(0, len(matrix), MIRRORED_ROWS):
+        return None, np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+    return factor, np.empty((0, 0))
+
+
+def _inverse(factor: Floats) -> Floats:
+    """Return the inverse of a matrix, given its upper triangular factor."""
+    inverse: Floats = lapack.dpotri(factor, lower=False)[0].T  # the values below the diagonal
+    for first in range(0, len(inverse), MIRRORED_ROWS):
         last = first + MIRRORED_ROWS
         inverse[first:last, last:] = inverse[last:, first:last].T
         block = np.tril(inverse[first:last, first:last])

@@ -62,10 +62,10 @@ class KernelRows:
         return True
 
     def _make_room(self, rows: int) -> None:
-        """Let there be room for so many rows: for twice as many as before, so that each is copied about once."""
+        """Let there be room for so many rows and half as many again, so that each is copied about once."""
         if rows <= len(self._values):
             return
-        room = min(max(rows, 2 * len(self._values)), self._most, self.problem.size)
+        room = min(rows + rows // 2, self._most, self.problem.size)
         values = np.empty((room, self.problem.size))
         values[: self._known] = self._values[: self._known]
         self._values = values
@@ -90,10 +90,11 @@ class KernelRows:
         """Return the products of weights and the rows of some variables."""
         if not self.add(variables):
             return np.asarray(weights @ self.problem.matrix.rows(variables))
-        product = np.zeros((len(weights), self.problem.size))
-        for part, values in self._runs(variables):
-            product += weights[:, part] @ values
-        return product
+        at = self._place[variables]
+        first, last = (int(at.min()), int(at.max()) + 1) if len(at) else (0, 0)
+        of_rows = np.zeros((len(weights), last - first))  # others in between are multiplied by 0
+        of_rows[:, at - first] = weights
+        return np.asarray(of_rows @ self._values[first:last])
 
     def _runs(self, variables: Indices) -> Iterator[tuple[slice, Floats]]:
         """Yield the rows of variables that are next to each other in memory, and which they are."""

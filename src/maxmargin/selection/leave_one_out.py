@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -19,6 +20,7 @@ from maxmargin.models import OneVsOneVote
 from maxmargin.problems import DualProblem, Progress, Status
 from maxmargin.resources import default_cache_bytes, thread_count
 from maxmargin.selection import least_squares
+from maxmargin.selection.common_point import CommonPoint
 from maxmargin.selection.left_out_result import LeftOut
 from maxmargin.selection.problem_without_each import leave_each_out
 from maxmargin.solvers import Callback
@@ -156,9 +158,21 @@ class _StopSearchError(Exception):
 
 
 class LeftOutSearch:
-    """The search of one call: problem after problem."""
+    """The search of one call: problem after problem.
 
-    def __init__(self, model: Any, values: bool, threads: int, observers: list[Callback], started: float) -> None:
+    `use_point` is called with each problem that is finished, and its solution to a small tolerance.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        values: bool,
+        threads: int,
+        observers: list[Callback],
+        started: float,
+        use_point: Callable[[TrainedModel, CommonPoint], None] | None = None,
+    ) -> None:
+        self.use_point = use_point
         self.model, self.threads, self.observers, self.started = model, threads, observers, started
         self.models: list[TrainedModel] = list(model._models_)
         regression = isinstance(model, KernelRegressor)
@@ -181,7 +195,7 @@ class LeftOutSearch:
                         found.proved[:] = True
                         self.report(problem.size)
                         continue
-                    leave_each_out(
+                    point = leave_each_out(
                         problem,
                         trained.dual,
                         formulation,
@@ -192,6 +206,8 @@ class LeftOutSearch:
                         found=found,
                         report=self.report,
                     )
+                    if self.use_point is not None and point is not None:
+                        self.use_point(trained, point)
         except TimeLimitReachedError:
             return Status.MAX_SECONDS
         except KeyboardInterrupt:

@@ -28,8 +28,10 @@ def leave_each_out(
     threads: int,
     found: LeftOut,
     report: Report,
-) -> None:
+) -> CommonPoint | None:
     """Find the value of every sample by the model without it, or only its sign.
+
+    Returns the solution of the whole problem to a small tolerance, None if it was not needed.
 
     Signs are proved where the problem allows it; values are solved to the tolerance of the fit.
 
@@ -68,6 +70,8 @@ def leave_each_out(
             one_by_one.find_signs(samples)
         else:
             one_by_one.find_values(samples, totals)
+    whole = several or (len(distinct) == 1 and np.array_equal(distinct[0], problem.total))
+    return point if whole else None
 
 
 def has_signs(problem: DualProblem) -> bool:

@@ -170,8 +170,7 @@ class RemovalPaths:
         return np.vstack([block, self.inverse.border(variables).T])
 
     def _solved(self, couplings: Floats) -> Floats:
-        with blas_thread_limit(self.blas_threads):
-            return np.asarray(self.inverse.inverse @ couplings)
+        return self.inverse.solve(couplings)
 
     def _columns(self) -> Floats:
         """Return the columns of the equations between the values of the variables, one in each row."""
@@ -256,12 +255,13 @@ class RemovalPaths:
         place, spans = self.place[variables], np.empty(len(variables))
         is_free = (place >= 0) & (place < len(self.free))
         with np.errstate(divide="ignore"):
-            spans[is_free] = 1.0 / np.diagonal(self.inverse.inverse)[place[is_free]]
+            spans[is_free] = 1.0 / self.inverse.diagonal()[place[is_free]]
         for first in range(0, int((~is_free).sum()), COLUMNS):
             some = np.flatnonzero(~is_free)[first : first + COLUMNS]
-            coupled = self._couplings(variables[some])
-            spans[some] = self.point.problem.curvature[variables[some]]
-            spans[some] -= np.einsum("ij,ij->j", coupled, self._solved(coupled))
+            own = variables[some]
+            unknown = own[np.isnan(self.point.explained[own])]
+            self.point.explained[unknown] = self.inverse.quadratic(self._couplings(unknown))
+            spans[some] = self.point.problem.curvature[own] - self.point.explained[own]
         return np.asarray(np.maximum(spans - self.point.problem.ridge[variables], 0.0))
 
     def _own_columns(self, variables: Indices) -> tuple[Floats, Floats]:
@@ -275,9 +275,9 @@ class RemovalPaths:
             with blas_thread_limit(self.blas_threads):
                 own[:, free:size] = coupled.T @ self.projected
             own[:, free:size] -= point.rows.block(self.others, variables).T
-        response = np.einsum("ij,ij->j", coupled, solved)
-        response -= point.problem.curvature[variables]
-        return own, response
+        explained = np.einsum("ij,ij->j", coupled, solved)
+        point.explained[variables] = explained
+        return own, explained - point.problem.curvature[variables]
 
     def _twins(self, variables: Indices) -> Indices:
         """Return the place of the other variable of the same sample, −1 if there is none."""

@@ -47,6 +47,8 @@ class KernelTable:
 
     def extended(self, others: Indices) -> ExtendedTable:
         """Return the table of these variables and, after them, others."""
+        if not len(others):
+            return ExtendedTable(self.rows, self.variables, self.square)
         across = self.rows.block(self.variables, others)
         own = self.rows.problem.matrix.block(others, others)
         square = np.block([[self.square, across], [across.T, own]])

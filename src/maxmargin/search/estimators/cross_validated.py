@@ -44,6 +44,7 @@ from maxmargin.search.grid import Point
 from maxmargin.search.grid_search_result import COMPLETE, INTERRUPTED, STOPPED, GridSearchResult
 from maxmargin.search.leave_one_out import LeaveOneOutScorer
 from maxmargin.search.parameter_ranges import search_axes
+from maxmargin.search.pruning import Pruning
 from maxmargin.search.search_results import best_index, cv_results, warn_about_scores
 from maxmargin.search.trial_threads import StartJobs, TrialThreads
 
@@ -82,6 +83,7 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
     scoring: Any
     refit: Any
     refine: Any
+    prune: Any
     error_score: Any
     return_train_score: Any
     verbose: Any
@@ -134,12 +136,13 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
         scorer = make_scorer(template, scoring)
         metadata = route(self, scorer, None if sample_weight is None else weights, params)
         data = self._fold_scorer(template, samples, targets, scoring, scorer, metadata)
+        pruning = Pruning.of(data, self.prune)
         limit = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
         seconds = None if limit is None else limit * (SEARCH_FRACTION if self.refit else 1.0)
         start = TrialThreads.starter(self.n_jobs) if start is None else start
         with (
             self._observer() as observer,
-            TrialRunner(start, data, seconds, started, self.checkpoint, True, observer) as runner,
+            TrialRunner(start, data, seconds, started, self.checkpoint, True, observer, pruning) as runner,
         ):
             result = self._search(runner, template, samples, targets, weights)
         self._set_search(result, data, scorer)
@@ -174,6 +177,10 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
         number = isinstance(self.error_score, int | float) and not isinstance(self.error_score, bool)
         if not number and not (isinstance(self.error_score, str) and self.error_score == "raise"):
             raise ValueError(f"error_score must be 'raise' or a number, not {self.error_score!r}")
+        if self.prune is True and callable(self.refit):
+            raise ValueError(
+                "prune=True keeps the best mean score only; a function refit needs all of them: prune=False"
+            )
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be a function of one argument, the result so far, not {self.callback!r}")
         if isinstance(self.cv, str) and self.cv != LEAVE_ONE_OUT:

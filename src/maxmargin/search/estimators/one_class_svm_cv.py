@@ -40,6 +40,10 @@ class OneClassSVMCV(SearchingDetector):
     refine : int, default=0
         Number of refinements of the grid. Each adds the neighbours of the best point at half the distance (in
         logarithms), diagonals included.
+    prune : bool, default=False
+        Whether to skip the other folds of points whose mean score cannot be the best any more, even if these folds
+        have the largest possible score. What is chosen is the same; ``cv_results_`` has nan scores for such points,
+        and says in ``pruned`` which ones. It needs a score whose maximum is known, such as accuracy or R².
     error_score : "raise" or float, default=np.nan
         The score of a trial that fails, with a warning. If all fail, their error is raised.
     return_train_score : bool, default=False
@@ -137,6 +141,7 @@ class OneClassSVMCV(SearchingDetector):
         scoring: Any = None,
         refit: Any = True,
         refine: int = 0,
+        prune: bool = False,
         error_score: Any = np.nan,
         return_train_score: bool = False,
         kernel: Any = "rbf",
@@ -163,6 +168,7 @@ class OneClassSVMCV(SearchingDetector):
         self.scoring = scoring
         self.refit = refit
         self.refine = refine
+        self.prune = prune
         self.error_score = error_score
         self.return_train_score = return_train_score
         self.kernel = kernel

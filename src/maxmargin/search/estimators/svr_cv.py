@@ -42,6 +42,10 @@ class SVRCV(SearchingRegressor):
     refine : int, default=0
         Number of refinements of the grid. Each adds the neighbours of the best point at half the distance (in
         logarithms), diagonals included.
+    prune : bool, default=False
+        Whether to skip the other folds of points whose mean score cannot be the best any more, even if these folds
+        have the largest possible score. What is chosen is the same; ``cv_results_`` has nan scores for such points,
+        and says in ``pruned`` which ones. It needs a score whose maximum is known, such as accuracy or R².
     error_score : "raise" or float, default=np.nan
         The score of a trial that fails, with a warning. If all fail, their error is raised.
     return_train_score : bool, default=False
@@ -148,6 +152,7 @@ class SVRCV(SearchingRegressor):
         scoring: Any = None,
         refit: Any = True,
         refine: int = 0,
+        prune: bool = False,
         error_score: Any = np.nan,
         return_train_score: bool = False,
         loss: str = "epsilon_insensitive",
@@ -177,6 +182,7 @@ class SVRCV(SearchingRegressor):
         self.scoring = scoring
         self.refit = refit
         self.refine = refine
+        self.prune = prune
         self.error_score = error_score
         self.return_train_score = return_train_score
         self.loss = loss
