@@ -14,6 +14,7 @@ from maxmargin.backends.numpy_backend import NumpySubproblem, PreciseNumpySubpro
 from maxmargin.cuda import (
     block_values,
     device,
+    device_table,
     kernel_values,
     landmarks,
     prediction,
@@ -30,6 +31,7 @@ MODULES = [
     block_values,
     device,
     device_arrays,
+    device_table,
     kernel_values,
     landmarks,
     prediction,
@@ -179,7 +181,7 @@ class NumpyInPlaceOfCupy:
         return Device(number)
 
     def from_dlpack(self, array):
-        return on_device(array.get())
+        return array if isinstance(array, DeviceArray) else on_device(array.get())
 
     def __getattr__(self, name):
         function = getattr(np, name)

@@ -4,6 +4,8 @@
     The GPUs of the computer, by name; CuPy, imported when a device is first asked for.
 `modules`
     CUDA sources, compiled when they are first needed and cached on disk.
+`device_table`
+    `DeviceTable`: samples that were given in GPU memory, and what the host needs of them.
 `samples`
     `DeviceSamples`: samples in GPU memory, in their own precision and in two halves for tensor cores.
 `products`

@@ -50,7 +50,7 @@ def precise_values_of_points(kernel: Kernel, points: Points, device: int) -> Ker
 
 def _values_without_table(kernel: Kernel, points: Points, device: int) -> KernelValues:
     """Return the values of sparse data from sparse products where that is possible, others by blocks."""
-    if not sparse.issparse(points.data):
+    if not sparse.issparse(points.table):
         return BlockValues(kernel, points)
 
     def values_of(part: NativeKernel) -> KernelValues:
@@ -116,7 +116,7 @@ class BlockValues:
     points: Points
 
     def __post_init__(self) -> None:
-        width = self.points.data.shape[1]
+        width = self.points.table.shape[1]
         if table_rows(width) < min(MIN_TABLE_ROWS, self.size):
             raise DeviceError(
                 f"a block of rows with {width:,} features does not fit into the memory of the GPU; use fewer features "
@@ -125,7 +125,7 @@ class BlockValues:
 
     @property
     def size(self) -> int:
-        return int(self.points.data.shape[0])
+        return int(self.points.table.shape[0])
 
     def square(self, rows: Any, columns: Any) -> Any:
         return self._stored(rows, columns, prepared, lambda tile: tile.values.square(tile.rows, tile.columns))
@@ -174,7 +174,7 @@ class BlockValues:
         return self.points.pick(np.arange(self.size) if numbers is None else numbers.get())
 
     def _tiles(self, rows: Points, columns: Points, samples_of: SamplesOf) -> Iterator[tuple[slice, slice, Tile]]:
-        most = table_rows(self.points.data.shape[1])
+        most = table_rows(self.points.table.shape[1])
         width = max(1, min(len(columns), most // 2))
         height = max(1, most - width)
         for first in range(0, len(columns), width):

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.cuda.device import DeviceError, cupy
+from maxmargin.cuda.device_table import DeviceTable
 from maxmargin.cuda.transfer import to_device
 from maxmargin.kernels.formula import KernelFormula, OuterFunction, Term
 from maxmargin.kernels.points import Points, rows_of
@@ -28,6 +29,9 @@ from maxmargin.kernels.points import Points, rows_of
 #: The largest fraction of the free GPU memory for samples as a table. Their halves take as much again in float32, and
 #: a copy in float64, for kernels with a factor for each feature, twice as much.
 MAX_TABLE_FRACTION = 0.2
+
+#: The same for a table that is in GPU memory already.
+MAX_HALVES_FRACTION = 0.4
 
 #: Values that are prepared at a time: the temporary arrays take some of 8 bytes for each.
 PREPARED_VALUES = 2**25
@@ -134,6 +138,8 @@ class DeviceSamples:
 
 def data_on_device(points: Points, device: int) -> Any:
     """Return the data behind points on a GPU as a dense table, once for all views of them."""
+    if isinstance(points.table, DeviceTable):
+        return points.table.array
     data = points.data
     return prepared_once(
         points, ("cuda", device), lambda: to_device(data) if isinstance(data, np.ndarray) else _dense(data)
@@ -168,10 +174,13 @@ def scaled_table(formula: KernelFormula, data: Any) -> Any:
 
 
 def dense_rows(points: Points) -> Any:
-    """Return a copy of these samples on the current GPU as a dense table."""
+    """Return these samples on the current GPU as a dense table, a copy unless they are there already."""
     index = points.index
     neighbours = len(index) > 0 and bool((np.diff(index) == 1).all())
-    rows = points.data[index[0] : index[-1] + 1] if neighbours else rows_of(points.data, index)
+    chosen = slice(index[0], index[-1] + 1) if neighbours else index
+    if isinstance(points.table, DeviceTable):
+        return points.table.rows(chosen)
+    rows = points.data[chosen] if neighbours else rows_of(points.data, index)
     return to_device(rows) if isinstance(rows, np.ndarray) else _dense(rows)
 
 
@@ -180,9 +189,10 @@ def fits_on_device(points: Points, device: int) -> bool:
     key = ("fits", device)
     with _PREPARING:
         if key not in points.memo:
-            data = points.data
+            data = points.table
             table = data.shape[0] * data.shape[1] * data.dtype.itemsize
-            points.memo[key] = table <= MAX_TABLE_FRACTION * free_memory()
+            most = MAX_HALVES_FRACTION if isinstance(data, DeviceTable) else MAX_TABLE_FRACTION
+            points.memo[key] = table <= most * free_memory()
     fits: bool = points.memo[key]
     return fits
 

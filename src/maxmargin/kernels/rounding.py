@@ -25,6 +25,7 @@ import numpy as np
 from maxmargin import _native
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
+from maxmargin.kernels.device_rows import DeviceRows
 from maxmargin.kernels.formula import FeatureGammas, KernelFormula, OuterFunction, Term
 from maxmargin.kernels.points import Points, float64_batches, scaled
 from maxmargin.precision import SMALLEST_DOUBLE, UNIT_ROUNDOFF
@@ -51,7 +52,7 @@ def error_bound(formula: KernelFormula, rows: Points, columns: Points, weights: 
     if formula.function is OuterFunction.EXPONENTIAL:
         factors = _error_of_factors(formula, rows, columns, weights, total)
         of_values = _exponential_error(formula, terms) * total + factors
-        if not sparse.issparse(rows.data):
+        if not sparse.issparse(rows.table):
             return np.asarray(np.broadcast_to(of_values, len(rows)))
         left, right = (_separate_sums(points, formula.term, formula.gammas) for points in (rows, columns))
         relative = 4 * formula.gamma * terms * UNIT_ROUNDOFF
@@ -105,6 +106,16 @@ def diagonal_error(formula: KernelFormula, points: Points) -> Floats:
         return np.asarray(degree * (terms + 2) * UNIT_ROUNDOFF * magnitudes(formula, points) ** 2)
 
 
+def diagonal_from_norms(formula: KernelFormula, points: Points) -> Floats:
+    """Return k(x, x) of functions of an inner product, within `diagonal_error`, from ‖x‖² alone."""
+    squares = _separate_sums(points, Term.PRODUCT)
+    if formula.function is OuterFunction.IDENTITY:
+        return squares
+    with np.errstate(over="ignore"):  # values that are not finite are refused where they are used
+        argument = formula.gamma * squares + formula.coef0
+        return np.tanh(argument) if formula.function is OuterFunction.TANGENT else argument**formula.degree
+
+
 def _product_magnitudes(formula: KernelFormula, squared_norms: Floats) -> Floats:
     """Return m with (γ |x·z| + |coef0|)^degree ≤ m(x) m(z), by the Cauchy-Schwarz inequality."""
     with np.errstate(over="ignore"):  # an infinite bound is a valid one
@@ -113,8 +124,8 @@ def _product_magnitudes(formula: KernelFormula, squared_norms: Floats) -> Floats
 
 def _terms(points: Points) -> int:
     """Return the largest number of terms of a sum over features."""
-    if not sparse.issparse(points.data):
-        return int(points.data.shape[1])
+    if not sparse.issparse(points.table):
+        return int(points.table.shape[1])
     if "most stored" not in points.memo:
         points.memo["most stored"] = int(np.diff(points.data.indptr).max(initial=0))
     most: int = points.memo["most stored"]
@@ -147,7 +158,9 @@ def _separate_sums(points: Points, term: Term, gammas: FeatureGammas | None = No
     key = name if gammas is None else (name, gammas)
     if key not in points.memo:
         sums_of = _sums_of_squares if squares else _sums_of_magnitudes
-        if gammas is None or sparse.issparse(points.data):
+        if isinstance(points.table, DeviceRows):
+            points.memo[key] = points.table.row_sums(squares, None if gammas is None else gammas.factors)
+        elif gammas is None or sparse.issparse(points.data):
             points.memo[key] = sums_of(scaled(points, gammas).data)
         else:
             parts = [sums_of(batch * gammas.factors) for _, batch in float64_batches(points.data)]

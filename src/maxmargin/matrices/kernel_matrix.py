@@ -11,6 +11,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import check_deadline
 from maxmargin.double_double import DoubleDouble
 from maxmargin.kernels import Kernel, Linear, NativeKernel, Points
+from maxmargin.kernels.device_rows import DeviceRows
 from maxmargin.kernels.float32_kernel import Float32Kernel, float32_kernel
 from maxmargin.kernels.kernel_columns import KernelColumns, batches, combine_in_batches, kernel_product
 from maxmargin.kernels.points import evaluation_cost, extended_cost
@@ -36,6 +37,9 @@ EXTENDED_ERROR_RATIO = 2.0**-28
 
 #: Number of rows per block of kernel values in double-double arithmetic.
 EXTENDED_ROWS = 256
+
+#: A block of more than one in so many samples of a device copies all of them to host memory, for later blocks.
+MANY_SAMPLES = 4
 
 #: Number of rows per call of a user's function: a few amortise the call, more might never be used.
 FUNCTION_ROWS = 8
@@ -93,10 +97,17 @@ class KernelMatrix:
         return self.block(indices, np.arange(self.size))
 
     def block(self, rows: Indices, columns: Indices) -> Floats:
-        left, right = self.points.take(rows), self.points.take(columns)
+        left, right = self._samples(rows, columns)
         if isinstance(self.kernel, NativeKernel):
             return self.kernel.evaluate(left, right, self.threads)
         return self.kernel.evaluate(left, right)
+
+    def _samples(self, rows: Indices, columns: Indices) -> tuple[Points, Points]:
+        """Return some samples twice; of those on a device, few are copied, and for many of them all, once."""
+        left, right = self.points.take(rows), self.points.take(columns)
+        if isinstance(self.points.table, DeviceRows) and MANY_SAMPLES * (len(left) + len(right)) <= self.points.count:
+            return Points(left.values()), Points(right.values())
+        return left, right
 
     def matvec(self, vector: Floats) -> Floats:
         vector = np.asarray(vector, dtype=np.float64)
@@ -116,7 +127,7 @@ class KernelMatrix:
 
     def partial_product(self, rows: Indices, columns: Indices, weights: Floats) -> Floats:
         if isinstance(self.kernel, NativeKernel):
-            left, right = self.points.take(rows), self.points.take(columns)
+            left, right = self._samples(rows, columns)
             return kernel_product(self.kernel.formula, left, right, weights, self.threads)
         return partial_product_by_blocks(self, rows, columns, weights)
 
@@ -160,7 +171,9 @@ class KernelMatrix:
         return KernelMatrix(self.kernel, self.points.take(indices), self.threads, self.device)
 
     def features(self) -> Features | None:
-        return Features(self.points, threads=self.threads) if isinstance(self.kernel, Linear) else None
+        # Two passes over the data; those of a device are not copied for it.
+        passes = isinstance(self.kernel, Linear) and not isinstance(self.points.table, DeviceRows)
+        return Features(self.points, threads=self.threads) if passes else None
 
     def float32_columns(self, columns: Indices) -> Float32Columns:
         kernel = float32_kernel(self.kernel, self.points, self.threads)

@@ -18,6 +18,7 @@ import numpy as np
 from maxmargin import _native
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
+from maxmargin.kernels.device_rows import DeviceRows
 from maxmargin.kernels.native_kernel import feature_gammas
 from maxmargin.kernels.points import compress_rows, float64_batches
 from maxmargin.machines.validation.parameters import check_choice, check_number
@@ -139,6 +140,8 @@ def weighted_variance(X: Any, weights: Floats, threads: int = 1) -> float:
     With equal weights this is ``X.var()``, scikit-learn's; so a weight of 2 really is the same as a repeated row.
     """
     share = weights / (weights.sum() * X.shape[1])
+    if isinstance(X, DeviceRows):
+        return X.variance(share)
     if not sparse.issparse(X):
         return _dense_variance(np.ascontiguousarray(X), share, threads)
     with np.errstate(over="ignore", invalid="ignore"):

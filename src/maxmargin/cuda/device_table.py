@@ -1,0 +1,116 @@
+"""A table of samples in the memory of a GPU, which is used where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._typing import Floats
+from maxmargin.cuda.device import cupy
+from maxmargin.kernels.device_rows import DeviceRows
+from maxmargin.kernels.points import PRECISIONS
+
+#: Values that are converted to float64 at a time.
+CONVERTED_VALUES = 2**25
+
+
+class DeviceTable(DeviceRows):
+    """Samples on a GPU.
+
+    Parameters
+    ----------
+    array : device array
+    number : int
+        The GPU.
+    """
+
+    def __init__(self, array: Any, number: int) -> None:
+        self.array, self.number = array, number
+        self.memo = {}
+        self._host: NDArray[Any] | None = None
+        self._copying = Lock()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        rows, columns = self.array.shape
+        return int(rows), int(columns)
+
+    @property
+    def dtype(self) -> Any:
+        return self.array.dtype
+
+    def __getitem__(self, rows: Any) -> NDArray[Any]:
+        with self.current():
+            chosen: NDArray[Any] = self.rows(rows).get()
+        return chosen
+
+    def rows(self, rows: Any) -> Any:
+        """Return some rows on the GPU, which is the current one."""
+        return self.array[rows if isinstance(rows, slice) else cupy().asarray(rows)]
+
+    def current(self) -> Any:
+        """Return a context in which this GPU is the current one."""
+        return cupy().cuda.Device(self.number)
+
+    def in_host_memory(self) -> NDArray[Any]:
+        with self._copying:
+            if self._host is None:
+                with self.current():
+                    self._host = self.array.get()
+            return self._host
+
+    def check(self, features: int | None, name: str) -> DeviceTable:
+        """Return the samples in C order and floating point, or raise: as many features as those of the fit, finite.
+
+        The messages are those of scikit-learn for samples in host memory.
+        """
+        xp = cupy()
+        if self.array.dtype.kind == "c":
+            raise ValueError("Complex data not supported")
+        if self.array.ndim != 2:
+            raise ValueError(f"samples must be a table, not an array of {self.array.ndim} dimensions")
+        for count, what in zip(self.shape, ("sample(s)", "feature(s)"), strict=True):
+            if not count:
+                raise ValueError(
+                    f"Found array with 0 {what} (shape={self.shape}) while a minimum of 1 is required by {name}."
+                )
+        if features is not None and self.array.shape[1] != features:
+            raise ValueError(
+                f"X has {self.array.shape[1]} features, but {name} is expecting {features} features as input."
+            )
+        with self.current():
+            kept = self.array if self.array.dtype in PRECISIONS else self.array.astype(np.float64)
+            if not bool(xp.isfinite(kept).all()):
+                raise ValueError("the samples contain NaN or infinity; replace these values, or leave out their rows")
+            return DeviceTable(xp.ascontiguousarray(kept), self.number)
+
+    def row_sums(self, squares: bool, factors: Floats | None) -> Floats:
+        xp = cupy()
+
+        def sums(part: Any) -> Any:
+            part = part if factors is None else part * xp.asarray(factors)
+            return (part * part if squares else xp.abs(part)).sum(axis=1)
+
+        with self.current():
+            return self._by_rows(sums)
+
+    def extremes(self) -> NDArray[Any]:
+        xp = cupy()
+        with self.current():
+            found: NDArray[Any] = xp.stack([self.array.min(axis=0), self.array.max(axis=0)]).get()
+        return found
+
+    def variance(self, share: Floats) -> float:
+        with self.current():
+            mean = float(share @ self._by_rows(lambda part: part.sum(axis=1)))
+            return float(share @ self._by_rows(lambda part: ((part - mean) ** 2).sum(axis=1)))
+
+    def _by_rows(self, function: Callable[[Any], Any]) -> Floats:
+        """Return a number for each row in host memory; the function gets blocks of rows in float64."""
+        step = max(1, CONVERTED_VALUES // self.shape[1])
+        blocks = (self.array[start : start + step].astype(np.float64) for start in range(0, len(self), step))
+        return np.concatenate([function(block).get() for block in blocks])
