@@ -25,6 +25,7 @@ from maxmargin.cuda import (
 )
 from maxmargin.kernels.formula import OuterFunction, Term
 from maxmargin.machines.validation import device_arrays
+from maxmargin.search import device_trials
 
 #: The modules that ask for CuPy.
 MODULES = [
@@ -32,6 +33,7 @@ MODULES = [
     device,
     device_arrays,
     device_table,
+    device_trials,
     kernel_values,
     landmarks,
     prediction,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._typing import Floats
+from maxmargin._typing import Floats, Indices
 from maxmargin.cuda.device import cupy
 from maxmargin.kernels.device_rows import DeviceRows
 from maxmargin.kernels.points import PRECISIONS
@@ -114,3 +115,60 @@ class DeviceTable(DeviceRows):
         step = max(1, CONVERTED_VALUES // self.shape[1])
         blocks = (self.array[start : start + step].astype(np.float64) for start in range(0, len(self), step))
         return np.concatenate([function(block).get() for block in blocks])
+
+
+class DeviceSubset(DeviceTable):
+    """Some rows of a table on a GPU, which share what is prepared of all rows: the samples of a fold.
+
+    Parameters
+    ----------
+    table : DeviceTable
+        Validated.
+    index : int array
+    """
+
+    def __init__(self, table: DeviceTable, index: Indices) -> None:
+        self.table, self.index = table, np.ascontiguousarray(index, dtype=np.int64)
+        self.number = table.number
+        self.memo = table.memo
+
+    @cached_property
+    def array(self) -> Any:
+        """The rows as a table of their own, for predictions."""
+        with self.current():
+            return self.table.rows(self.index)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.index), self.table.shape[1]
+
+    @property
+    def dtype(self) -> Any:
+        return self.table.dtype
+
+    def __getitem__(self, rows: Any) -> NDArray[Any]:
+        return self.table[self.index[rows]]
+
+    def origin(self) -> tuple[DeviceRows, Indices]:
+        return self.table, self.index
+
+    def rows(self, rows: Any) -> Any:
+        return self.table.rows(self.index[rows])
+
+    def in_host_memory(self) -> NDArray[Any]:
+        return np.asarray(self.table.in_host_memory()[self.index])
+
+    def check(self, features: int | None, name: str) -> DeviceTable:
+        """Return these rows: all of the table are valid, and as wide as those of the fit."""
+        return self
+
+    def row_sums(self, squares: bool, factors: Floats | None) -> Floats:
+        return self.table.row_sums(squares, factors)[self.index]
+
+    def extremes(self) -> NDArray[Any]:
+        return self.table.extremes()
+
+    def variance(self, share: Floats) -> float:
+        of_table = np.zeros(len(self.table))
+        of_table[self.index] = share
+        return self.table.variance(of_table)

@@ -57,6 +57,9 @@ LARGEST_FLAG_EXPONENT = 60.0
 #: Widths are padded to a multiple of this, the depth of a product of tensor cores.
 WIDTH_MULTIPLE = 16
 
+#: Formulas whose samples are kept: more are prepared again. Halves that depend on γ are one set for each.
+MAX_KEPT_FORMULAS = 8
+
 #: Held while samples are prepared: problems that share them begin at the same time.
 _PREPARING = RLock()
 
@@ -69,6 +72,9 @@ Halves = tuple[Any, Any]
 
 #: From rows to their features as they are prepared.
 RowValues = Callable[[slice], Any]
+
+#: What the preparations of the same samples for several formulas have in common, by name.
+Shared = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -99,20 +105,31 @@ class DeviceSamples:
     @classmethod
     def of(cls, formula: KernelFormula, points: Points, device: int) -> DeviceSamples:
         """Return the data behind the points on a GPU; all views of the same data share them."""
-        samples: DeviceSamples = prepared_once(
-            points, ("cuda", device, formula), lambda: cls.prepare(formula, scaled_on_device(formula, points, device))
-        )
+
+        def prepare() -> DeviceSamples:
+            data = scaled_on_device(formula, points, device)
+            shared = points.memo.setdefault(("shared", device, formula.gammas), {})
+            return cls.prepare(formula, data, shared)
+
+        with _PREPARING:
+            samples: DeviceSamples = prepared_once(points, ("cuda", device, formula), prepare)
+            known = [key for key in list(points.memo) if key[0] == "cuda" and isinstance(key[-1], KernelFormula)]
+            for key in known[:-MAX_KEPT_FORMULAS]:
+                del points.memo[key]
         return samples
 
     @classmethod
-    def prepare(cls, formula: KernelFormula, data: Any) -> DeviceSamples:
-        """Return prepared samples of a device array."""
+    def prepare(cls, formula: KernelFormula, data: Any, shared: Shared | None = None) -> DeviceSamples:
+        """Return prepared samples of a device array; what formulas have in common is kept in `shared`."""
+        shared = {} if shared is None else shared
         if formula.term is Term.SQUARED and formula.function is OuterFunction.EXPONENTIAL:
-            return _gaussian(formula, data)
+            return _gaussian(formula, data, shared)
         if formula.term is not Term.PRODUCT:
             return cls.unprepared(formula, data)
         factor = formula.gamma if formula.function is not OuterFunction.IDENTITY else 1.0
-        halves, unit = _integers(data, centred=False) or _split(data.shape, lambda rows: data[rows])
+        halves, unit = _once(
+            shared, "as given", lambda: _integers(data, centred=False) or _split(data.shape, lambda rows: data[rows])
+        )
         return cls(formula, data, halves, None, factor / unit**2, formula.coef0)
 
     @classmethod
@@ -221,19 +238,41 @@ def _dense(data: Any) -> Any:
     return table
 
 
-def _gaussian(formula: KernelFormula, data: Any) -> DeviceSamples:
-    xp = cupy()
+def _once(shared: Shared, name: str, make: Callable[[], Any]) -> Any:
+    """Return what is kept under a name, made when it is first needed."""
+    if name not in shared:
+        shared[name] = make()
+    return shared[name]
+
+
+def _gaussian(formula: KernelFormula, data: Any, shared: Shared) -> DeviceSamples:
+    """Return samples whose halves are the same for every γ, but for one that cuts the gap of a feature."""
     factor = 2.0 * formula.gamma * LOG2_E
-    halves, unit = _integers(data, centred=True) or _split(
-        data.shape, _without_far_flags(data.shape, _centred(data), sqrt(LARGEST_FLAG_EXPONENT * 2.0 / factor))
-    )
-    scale, half_norms = factor / unit**2, xp.empty(len(data), dtype=xp.float32)
-    for rows in _chunks(data.shape):
+    found = _once(shared, "integers", lambda: _with_squares(_integers(data, centred=True)))
+    if found is None:
+        values = _once(shared, "centred", lambda: _centred(data))
+        cut = _without_far_flags(data.shape, values, sqrt(LARGEST_FLAG_EXPONENT * 2.0 / factor), shared)
+        if cut is values:
+            found = _once(shared, "halves", lambda: _with_squares(_split(data.shape, values)))
+        else:
+            found = _with_squares(_split(data.shape, cut))
+    halves, unit, squares = found
+    scale = factor / unit**2
+    return DeviceSamples(formula, data, halves, (0.5 * scale * squares).astype(np.float32), scale, 0.0)
+
+
+def _with_squares(found: tuple[Halves, float] | None) -> tuple[Halves, float, Any] | None:
+    """Return halves and their factor with the squared norms of the samples."""
+    if found is None:
+        return None
+    xp, (halves, unit) = cupy(), found
+    squares = xp.empty(len(halves[0]))
+    for rows in _chunks(halves[0].shape):
         exact = halves[0][rows].astype(xp.float64)
         if halves[1] is not None:
             exact += halves[1][rows]
-        half_norms[rows] = 0.5 * scale * xp.einsum("ij,ij->i", exact, exact)
-    return DeviceSamples(formula, data, halves, half_norms, scale, 0.0)
+        squares[rows] = xp.einsum("ij,ij->i", exact, exact)
+    return halves, unit, squares
 
 
 def _chunks(shape: tuple[int, ...]) -> Iterator[slice]:
@@ -313,22 +352,29 @@ def _split(shape: tuple[int, ...], values: RowValues) -> tuple[Halves, float]:
     return (high, low), unit
 
 
+def _extremes(shape: tuple[int, ...], values: RowValues) -> tuple[Any, Any]:
+    """Return the least and the largest value of each feature."""
+    xp = cupy()
+    least, largest = xp.full(shape[1], np.inf), xp.full(shape[1], -np.inf)
+    for rows in _chunks(shape):
+        part = values(rows)
+        least, largest = xp.minimum(least, part.min(axis=0)), xp.maximum(largest, part.max(axis=0))
+    return least, largest
+
+
 def _zero_halves(shape: tuple[int, ...]) -> Any:
     """Return zeros in half precision, padded."""
     xp = cupy()
     return xp.zeros((shape[0], -(-shape[1] // WIDTH_MULTIPLE) * WIDTH_MULTIPLE), dtype=xp.float16)
 
 
-def _without_far_flags(shape: tuple[int, ...], values: RowValues, most: float) -> RowValues:
+def _without_far_flags(shape: tuple[int, ...], values: RowValues, most: float, shared: Shared) -> RowValues:
     """Return the features with the gap of each two-valued one at most `most`, the commoner value at 0.
 
     `values` returns new arrays, which are changed.
     """
     xp = cupy()
-    least, largest = xp.full(shape[1], np.inf), xp.full(shape[1], -np.inf)
-    for rows in _chunks(shape):
-        part = values(rows)
-        least, largest = xp.minimum(least, part.min(axis=0)), xp.maximum(largest, part.max(axis=0))
+    least, largest = _once(shared, "extremes", lambda: _extremes(shape, values))
     wide = xp.flatnonzero(largest - least > most)
     if not len(wide):
         return values

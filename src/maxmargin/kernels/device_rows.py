@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._typing import Floats
+from maxmargin._typing import Floats, Indices
 
 
 class DeviceRows:
@@ -49,6 +50,10 @@ class DeviceRows:
     def __getitem__(self, rows: Any) -> NDArray[Any]:
         """Return a copy of some rows in host memory: a slice, or row numbers."""
         raise NotImplementedError
+
+    def origin(self) -> tuple[DeviceRows, Indices]:
+        """Return the table that these are rows of, whose preparation they share, and their numbers in it."""
+        return self, np.arange(len(self), dtype=np.int64)
 
     def in_host_memory(self) -> NDArray[Any]:
         """Return a copy of all rows in host memory, which is made once."""

@@ -81,8 +81,9 @@ class Points:
     def wrap(cls, data: Any) -> Points:
         """Return samples that were validated: a table of numbers, or objects for a user's own kernel."""
         if isinstance(data, DeviceRows):
-            points = cls(data, np.arange(len(data), dtype=np.int64))
-            points.memo = data.memo
+            table, index = data.origin()
+            points = cls(table, index)
+            points.memo = table.memo
             return points
         return cls(data) if isinstance(data, np.ndarray) or sparse.issparse(data) else cls.as_given(data)
 

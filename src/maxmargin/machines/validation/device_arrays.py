@@ -31,14 +31,18 @@ def on_gpu(X: Any) -> DeviceTable | None:
         return DeviceTable(cupy().from_dlpack(X), int(number))
 
 
+def copied_from_gpu(array: Any) -> Any:
+    """Return a copy in host memory of an array on a GPU; anything else is returned as it is."""
+    table = on_gpu(array)
+    return array if table is None else table.in_host_memory()
+
+
 def host_array(estimator: Any, array: Any) -> Any:
     """Return a copy in host memory of an array on a GPU, or the NumPy array of one whose library an estimator follows.
 
     Anything else is returned as it is.
     """
-    table = on_gpu(array)
-    if table is not None:
-        return table.in_host_memory()
+    array = copied_from_gpu(array)
     return np.from_dlpack(array) if estimator._follows_library(array) else array
 
 
