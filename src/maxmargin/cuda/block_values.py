@@ -15,7 +15,7 @@ import numpy as np
 
 from maxmargin import _sparse as sparse
 from maxmargin.cuda.device import DeviceError, cupy
-from maxmargin.cuda.kernel_values import KernelValues, kernel_values, values_of_table
+from maxmargin.cuda.kernel_values import KernelValues, StoredProducts, kernel_values, values_of_table
 from maxmargin.cuda.samples import DeviceSamples, dense_rows, fits_on_device, free_memory, is_extreme, scaled_table
 from maxmargin.cuda.sparse_values import SparseValues, fits_sparse, takes_sparse
 from maxmargin.deadline import check_deadline
@@ -102,7 +102,7 @@ def table_rows(width: int) -> int:
 
 
 @dataclass(frozen=True)
-class BlockValues:
+class BlockValues(StoredProducts):
     """Values between rows of data in host memory, dense or CSR.
 
     Parameters

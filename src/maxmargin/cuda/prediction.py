@@ -47,10 +47,6 @@ MIN_SPARSE_WIDTH, MIN_ZEROS = 4096, 128
 #: Stored values of a block of samples that are not expanded.
 STORED_PER_BLOCK = 2**23
 
-#: Each of up to so many functions is a fused product if samples have at most `MAX_FUSED_WIDTH` features: computing a
-#: value four times takes less time than storing it.
-MAX_FUSED_FUNCTIONS, MAX_FUSED_WIDTH = 4, 128
-
 #: Kernel values between two checks of limits and Ctrl-C.
 VALUES_PER_BLOCK = 2**36
 
@@ -176,7 +172,7 @@ class _Block:
         xp, every = cupy(), cupy().arange(len(self.samples), dtype=np.int32)
         if self.samples.size * len(self.support) < MIN_SINGLE_WORK:
             return self._precise_sums(every) + self.offsets
-        sums = self._sums(every, self._single_product, prepared)
+        sums = self._sums(every, _single_product, prepared)
         audited = every[:: -(-len(every) // AUDITED_ROWS)]
         exact = self._precise_sums(audited)
         error = SAFETY_FACTOR * xp.abs(sums[audited] - exact).max(axis=0)
@@ -207,16 +203,14 @@ class _Block:
                     out[:, segment.functions] += product(tile.values, tile.rows, columns, weights)
         return out
 
-    def _single_product(self, values: KernelValues, rows: Any, columns: Any, weights: Any) -> Any:
-        fused = self.samples.shape[1] <= MAX_FUSED_WIDTH and weights.shape[1] <= MAX_FUSED_FUNCTIONS
-        if fused or weights.shape[1] == 1:
-            xp = cupy()
-            each = [xp.ascontiguousarray(weights[:, c]) for c in range(weights.shape[1])]
-            return xp.stack([values.product_parts(rows, columns, one).sum(axis=0) for one in each], axis=1)
-        return product_by_blocks(values.square, rows, columns, weights.astype(np.float32))
+
+def _single_product(values: KernelValues, rows: Any, columns: Any, weights: Any) -> Any:
+    if weights.shape[1] == 1:
+        return values.product_parts(rows, columns, weights[:, 0]).sum(axis=0)[:, None]
+    return values.several_products(rows, columns, weights)
 
 
 def _precise_product(values: KernelValues, rows: Any, columns: Any, weights: Any) -> Any:
     if weights.shape[1] == 1:
         return values.precise_product(rows, columns, weights[:, 0])[:, None]
-    return product_by_blocks(values.precise_square, rows, columns, weights)
+    return values.precise_several_products(rows, columns, weights)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -26,6 +27,13 @@ WORK_PER_LAUNCH = 2**38
 GAUSSIAN, CHUNK = int(OuterFunction.GAUSSIAN_OF_PRODUCT), 64
 
 
+#: The most functions of a fused product: sums on tensor cores are in shared memory, others in registers.
+TENSOR_FUNCTIONS, DIRECT_FUNCTIONS = 16, 8
+
+#: Shared memory for the sums of a function, of four groups of columns, and for its weights; what is declared besides.
+BYTES_PER_FUNCTION, STATIC_MEMORY = 4 * TENSOR_TILE * 8 + TENSOR_TILE * 4, 1024
+
+
 def product_parts(samples: DeviceSamples, rows: Any, columns: Any, weights: Any) -> Any:
     """Return rows whose sum is Σ_j weights_j k(x_row, x_column j) for some rows, with kernel values in float32.
 
@@ -34,6 +42,52 @@ def product_parts(samples: DeviceSamples, rows: Any, columns: Any, weights: Any)
     if samples.halves is None:
         return _direct(samples, rows, columns, weights, "float", store=False)
     return _tensor(samples, rows, samples, columns, weights, store=False)
+
+
+def several_products(samples: DeviceSamples, rows: Any, columns: Any, weights: Any) -> Any:
+    """Return Σ_j weights_jc k(x_row, x_column j) for some rows and every function c, with kernel values in float32."""
+    n = _count(samples, rows)
+
+    def products(part: Any) -> Any:
+        if samples.halves is None:
+            return _direct(samples, rows, columns, part, "float", store=False)
+        return _tensor(samples, rows, samples, columns, part, store=False)
+
+    return _by_functions(n, weights, functions_at_a_time(samples), products)
+
+
+def precise_several_products(samples: DeviceSamples, rows: Any, columns: Any, weights: Any) -> Any:
+    """Return the same in float64."""
+    every = None if rows is not None and columns is not None else cupy().arange(len(samples.data), dtype=np.int32)
+    rows, columns = (every if index is None else index for index in (rows, columns))
+
+    def products(part: Any) -> Any:
+        return _product_by_rows(samples.formula, (samples.data, rows), (samples.data, columns), part)[None]
+
+    return _by_functions(len(rows), weights, DIRECT_FUNCTIONS, products)
+
+
+def _by_functions(n: int, weights: Any, step: int, products: Callable[[Any], Any]) -> Any:
+    """Return sums for n rows and every function, a column of the weights, of `step` functions at a time.
+
+    `products` returns parts whose sum has a row for each function, and takes such weights.
+    """
+    xp = cupy()
+    count = weights.shape[1]
+    out = xp.empty((n, count))
+    step = -(-count // max(1, -(-count // step))) or 1  # parts of about equal size
+    for first in range(0, count, step):
+        part = xp.ascontiguousarray(weights[:, first : first + step].T)
+        out[:, first : first + step] = products(part).sum(axis=0).T
+    return out
+
+
+def functions_at_a_time(samples: DeviceSamples) -> int:
+    """Return how many functions share the values of a fused product: their sums are in shared memory."""
+    if samples.halves is None:
+        return DIRECT_FUNCTIONS
+    room = _shared_memory(cupy().cuda.runtime.getDevice()) - STATIC_MEMORY - _tile_memory(samples)
+    return max(1, min(TENSOR_FUNCTIONS, room // BYTES_PER_FUNCTION))
 
 
 def square(samples: DeviceSamples, rows: Any, columns: Any) -> Any:
@@ -53,13 +107,13 @@ def precise_product(samples: DeviceSamples, rows: Any, columns: Any, weights: An
 def _product_by_rows(formula: KernelFormula, left: tuple[Any, Any], right: tuple[Any, Any], weights: Any) -> Any:
     """Return sums of kernel values in float64, so many rows at a time that limits and Ctrl-C are obeyed in between."""
     xp, (data, rows), (other, columns) = cupy(), left, right
-    out = xp.empty(len(rows))
+    out = xp.empty((*weights.shape[:-1], len(rows)))
     step = max(DIRECT_TILE, WORK_PER_LAUNCH // max(1, len(columns) * data.shape[1]) // DIRECT_TILE * DIRECT_TILE)
     for start in range(0, len(rows), step):
         check_deadline()
         part = slice(start, start + step)
         sums = _launch_direct(formula, data, rows[part], other, columns, weights, "double", store=False)
-        out[part] = sums.sum(axis=0)
+        out[..., part] = sums.sum(axis=0)
         xp.cuda.get_current_stream().synchronize()
     return out
 
@@ -76,17 +130,17 @@ def _tensor(left: DeviceSamples, rows: Any, right: DeviceSamples, columns: Any, 
     exact = left.halves[1] is None and right.halves[1] is None
     n, m = _count(left, rows), _count(right, columns)
     if not n or not m:
-        return xp.zeros((n, m), dtype=xp.float32) if store else xp.zeros((1, n))
-    formula = left.formula
+        return xp.zeros((n, m), dtype=xp.float32) if store else xp.zeros((1, *weights.shape[:-1], n))
+    functions, formula = _functions(weights), left.formula
     function = GAUSSIAN if formula.function is OuterFunction.EXPONENTIAL else int(formula.function)
     compiled = kernel(
         "products", "kernel_product", FUNCTION=function, DEGREE=formula.degree, WIDTH=left.width, EXACT=int(exact),
-        STORE=int(store),
+        STORE=int(store), FUNCTIONS=functions,
     )  # fmt: skip
-    depth = min(left.width, CHUNK)
-    memory = 2 * TENSOR_TILE * (depth + 8) * 2 * (1 if exact else 2)
+    memory = _tile_memory(left if left.halves[1] is not None else right)
+    memory += functions * BYTES_PER_FUNCTION if functions > 1 else 0
     tiles, parts, per_part = _grid(n, m, TENSOR_TILE, store)
-    out = xp.empty((n, m), dtype=xp.float32) if store else xp.empty((parts, n))
+    out = xp.empty((n, m), dtype=xp.float32) if store else xp.empty((parts, *weights.shape[:-1], n))
     factors = None if store else weights.astype(xp.float64, copy=False)
     sides = [(*_halves(side), side.half_norms, index, xp.int32(count)) for side, index, count in
              ((left, rows, n), (right, columns, m))]  # fmt: skip
@@ -95,6 +149,17 @@ def _tensor(left: DeviceSamples, rows: Any, right: DeviceSamples, columns: Any, 
     )  # fmt: skip
     launch(compiled, (tiles, parts), TENSOR_THREADS, _pointers(arguments), memory)
     return out
+
+
+def _functions(weights: Any) -> int:
+    """Return the number of functions: rows of weights, one for a vector, or for none."""
+    return int(weights.shape[0]) if weights is not None and weights.ndim == 2 else 1
+
+
+def _tile_memory(samples: DeviceSamples) -> int:
+    """Return the shared memory of two tiles of samples."""
+    depth = min(samples.width, CHUNK)
+    return 2 * TENSOR_TILE * (depth + 8) * 2 * (1 if _halves(samples)[1] is None else 2)
 
 
 def _halves(samples: DeviceSamples) -> tuple[Any, Any]:
@@ -112,14 +177,16 @@ def _launch_direct(
     xp = cupy()
     n, m = (len(data) if index is None else len(index) for data, index in ((left, rows), (right, columns)))
     if not n or not m:
-        return xp.zeros((n, m), dtype=xp.float64 if real == "double" else xp.float32) if store else xp.zeros((1, n))
+        dtype = xp.float64 if real == "double" else xp.float32
+        return xp.zeros((n, m), dtype=dtype) if store else xp.zeros((1, *weights.shape[:-1], n))
     compiled = kernel(
         "direct", "kernel_product", REAL=real, DATA="double" if left.dtype == xp.float64 else "float",
         TERM=int(formula.term), FUNCTION=int(formula.function), DEGREE=formula.degree, STORE=int(store),
+        FUNCTIONS=_functions(weights),
     )  # fmt: skip
     tiles, parts, per_part = _grid(n, m, DIRECT_TILE, store)
     dtype = xp.float64 if real == "double" else xp.float32
-    out = xp.empty((n, m), dtype=dtype) if store else xp.empty((parts, n))
+    out = xp.empty((n, m), dtype=dtype) if store else xp.empty((parts, *weights.shape[:-1], n))
     arguments = (
         left, rows, xp.int32(n), right, columns, xp.int32(m), xp.int32(left.shape[1]),
         None if store else weights.astype(xp.float64, copy=False), xp.int32(per_part), xp.float64(formula.gamma),
@@ -142,6 +209,13 @@ def _grid(n: int, m: int, tile: int, store: bool) -> tuple[int, int, int]:
     parts = max(1, min(column_tiles, -(-blocks // tiles)))
     tiles_per_part = -(-column_tiles // parts)
     return tiles, -(-column_tiles // tiles_per_part), tiles_per_part * tile
+
+
+@lru_cache(maxsize=16)
+def _shared_memory(device: int) -> int:
+    """Return the shared memory that a block of threads may ask for."""
+    runtime = cupy().cuda.runtime
+    return int(runtime.deviceGetAttribute(runtime.cudaDevAttrMaxSharedMemoryPerBlockOptin, device))
 
 
 @lru_cache(maxsize=16)

@@ -2,7 +2,7 @@
 // float64, for audits and certificates, and in float32 the kernels that are no functions of an inner product.
 //
 // Compile-time parameters: REAL (float or double), DATA (type of the samples), TERM and FUNCTION (as in
-// kernels/formula.py), DEGREE, STORE. Sums over samples are float64, in an order that depends on the shape alone.
+// kernels/formula.py), DEGREE, STORE, FUNCTIONS (that share the values). Sums over samples are float64, in an order that depends on the shape alone.
 
 constexpr int kTile = 64, kDepth = 16, kSide = 16;  // 16 x 16 threads, 4 x 4 values each
 
@@ -49,14 +49,14 @@ __device__ __forceinline__ void load_tile(REAL (&tile)[kDepth][kTile + 1], const
   }
 }
 
-// Blocks: tiles of 64 rows x parts of the columns. The sums of a part go to out[part * n_rows + row].
+// Blocks: tiles of 64 rows x parts of the columns. The sums of a part go to out[(part * FUNCTIONS + f) * n_rows + row].
 extern "C" __global__ void __launch_bounds__(kSide* kSide)
     kernel_product(const DATA* row_data, const int* row_index, int n_rows, const DATA* column_data,
                    const int* column_index, int n_columns, int width, const double* weights, int per_part, double gamma,
                    double offset, void* out) {
   __shared__ REAL rows[kDepth][kTile + 1], columns[kDepth][kTile + 1];
   const int first_row = blockIdx.x * kTile, end = min(n_columns, (int)(blockIdx.y + 1) * per_part);
-  double totals[4] = {};
+  double totals[FUNCTIONS][4] = {};
   for (int first = blockIdx.y * per_part; first < end; first += kTile) {
     REAL sums[4][4] = {};
     for (int feature = 0; feature < width; feature += kDepth) {
@@ -86,17 +86,22 @@ extern "C" __global__ void __launch_bounds__(kSide* kSide)
 #if STORE
         static_cast<REAL*>(out)[(long long)row * n_columns + column] = value;
 #else
-        totals[i] += double(value) * weights[column];
+#pragma unroll
+        for (int f = 0; f < FUNCTIONS; ++f)
+          totals[f][i] += double(value) * weights[(long long)f * n_columns + column];
 #endif
       }
   }
 #if !STORE
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    double total = totals[i];
-    for (int k = 8; k; k /= 2) total += __shfl_xor_sync(0xffffffffu, total, k, 16);
-    const int row = first_row + threadIdx.y + kSide * i;
-    if (threadIdx.x == 0 && row < n_rows) static_cast<double*>(out)[(long long)blockIdx.y * n_rows + row] = total;
-  }
+  for (int f = 0; f < FUNCTIONS; ++f)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      double total = totals[f][i];
+      for (int k = 8; k; k /= 2) total += __shfl_xor_sync(0xffffffffu, total, k, 16);
+      const int row = first_row + threadIdx.y + kSide * i;
+      if (threadIdx.x == 0 && row < n_rows)
+        static_cast<double*>(out)[((long long)blockIdx.y * FUNCTIONS + f) * n_rows + row] = total;
+    }
 #endif
 }
