@@ -33,6 +33,19 @@ VARIANTS = [
     ),
     *(
         (
+            "precise",
+            {
+                "DATA": data, "FUNCTION": function, "DEGREE": 3, "DEPTH": depth, "STRIDE": depth + 4,
+                "FUNCTIONS": functions, "SMALL_PRODUCTS": small,
+            },
+        )
+        for data, function, depth, functions, small in [
+            ("double", 2, 56, 1, 0), ("double", 2, 16, 8, 0), ("float", 2, 64, 1, 1), ("float", 1, 8, 1, 0),
+            ("double", 3, 16, 1, 0), ("double", 0, 16, 8, 1),
+        ]
+    ),
+    *(
+        (
             "pair_steps",
             {
                 "VALUE": value, "BLOCKS": blocks, "THREADS": 256, "VARIABLES": 3, "GROUPS": groups, "SINGLES": singles,

@@ -239,6 +239,16 @@ def launch_direct(formula, left, rows, right, columns, weights, real, store):
     return _finished(values.astype(precision), weights, store)
 
 
+def precise_tensor(samples, rows, columns, weights):
+    """Twin of `products._precise_tensor`."""
+    x, z = (_rows(samples.data, index).astype(np.float64) for index in (rows, columns))
+    inner = x @ z.T
+    if samples.formula.function is OuterFunction.EXPONENTIAL:
+        norms = (_rows(samples.squared_norms, index) for index in (rows, columns))
+        inner = np.maximum(np.add.outer(*norms) - 2 * inner, 0.0)
+    return _finished(_function(samples.formula, inner, scaled=False), weights, store=False)
+
+
 def _function(formula, inner, scaled):
     if formula.function is OuterFunction.IDENTITY:
         return inner
@@ -262,6 +272,7 @@ def install(monkeypatch):
     monkeypatch.setattr(sparse_values, "cupy_sparse", SparseModule)
     monkeypatch.setattr(products, "_tensor", tensor)
     monkeypatch.setattr(products, "_launch_direct", launch_direct)
+    monkeypatch.setattr(products, "_precise_tensor", precise_tensor)
     monkeypatch.setattr(products, "_shared_memory", lambda number: 232_448)
     return twin
 

@@ -131,7 +131,7 @@ def _sparse_row_blocks(samples: Points) -> Iterator[slice]:
 def host_product(device: str, kernel: Kernel, rows: Points, columns: Points, weights: Floats) -> Floats:
     """Return Σ_c k(row, column c) weights[c] for every row in float64; both are samples of the same data on the host.
 
-    The GPU sums differences like the CPU; the results agree to rounding errors.
+    The results agree with those of the CPU to rounding errors, which `Kernel.error_bound` bounds.
     """
     xp, number = cupy(), open_device(device)
     with xp.cuda.Device(number):
@@ -183,7 +183,7 @@ class _Block:
         return sums + self.offsets
 
     def _precise_sums(self, rows: Any) -> Any:
-        return self._sums(rows, _precise_product, DeviceSamples.of_table)
+        return self._sums(rows, _precise_product, DeviceSamples.near_table)
 
     def _sums(self, rows: Any, product: Callable[[KernelValues, Any, Any, Any], Any], samples_of: SamplesOf) -> Any:
         """Return the sums of every function for some rows, over one part of the support vectors after the other."""

@@ -20,6 +20,9 @@ TENSOR_TILE, DIRECT_TILE, TENSOR_THREADS, DIRECT_THREADS = 128, 64, (256,), (16,
 #: Blocks of threads for each multiprocessor: columns are divided into parts until there are so many.
 BLOCKS_PER_PROCESSOR = 8
 
+#: The tile of products in float64 on tensor cores, and features in shared memory at a time: all, or so many of more.
+PRECISE_ROWS, PRECISE_COLUMNS, MAX_PRECISE_DEPTH, PRECISE_CHUNK = 128, 64, 64, 16
+
 #: Multiplications of a launch in float64: less than 0.1 seconds on an H200, some seconds on a card for games.
 WORK_PER_LAUNCH = 2**38
 
@@ -62,7 +65,7 @@ def precise_several_products(samples: DeviceSamples, rows: Any, columns: Any, we
     rows, columns = (every if index is None else index for index in (rows, columns))
 
     def products(part: Any) -> Any:
-        return _product_by_rows(samples.formula, (samples.data, rows), (samples.data, columns), part)[None]
+        return _product_by_rows(samples, rows, columns, part)[None]
 
     return _by_functions(len(rows), weights, DIRECT_FUNCTIONS, products)
 
@@ -101,18 +104,22 @@ def precise_product(samples: DeviceSamples, rows: Any, columns: Any, weights: An
     """Return Σ_j weights_j k(x_row, x_column j) for some rows, in float64."""
     every = None if rows is not None and columns is not None else cupy().arange(len(samples.data), dtype=np.int32)
     rows, columns = (every if index is None else index for index in (rows, columns))
-    return _product_by_rows(samples.formula, (samples.data, rows), (samples.data, columns), weights)
+    return _product_by_rows(samples, rows, columns, weights)
 
 
-def _product_by_rows(formula: KernelFormula, left: tuple[Any, Any], right: tuple[Any, Any], weights: Any) -> Any:
+def _product_by_rows(samples: DeviceSamples, rows: Any, columns: Any, weights: Any) -> Any:
     """Return sums of kernel values in float64, so many rows at a time that limits and Ctrl-C are obeyed in between."""
-    xp, (data, rows), (other, columns) = cupy(), left, right
+    xp = cupy()
     out = xp.empty((*weights.shape[:-1], len(rows)))
-    step = max(DIRECT_TILE, WORK_PER_LAUNCH // max(1, len(columns) * data.shape[1]) // DIRECT_TILE * DIRECT_TILE)
+    tile, work = PRECISE_ROWS, len(columns) * samples.data.shape[1]
+    step = max(tile, WORK_PER_LAUNCH // max(1, work) // tile * tile)
     for start in range(0, len(rows), step):
         check_deadline()
         part = slice(start, start + step)
-        sums = _launch_direct(formula, data, rows[part], other, columns, weights, "double", store=False)
+        if samples.has_inner_products:
+            sums = _precise_tensor(samples, rows[part], columns, weights)
+        else:
+            sums = _direct(samples, rows[part], columns, weights, "double", store=False)
         out[..., part] = sums.sum(axis=0)
         xp.cuda.get_current_stream().synchronize()
     return out
@@ -146,6 +153,32 @@ def _tensor(left: DeviceSamples, rows: Any, right: DeviceSamples, columns: Any, 
              ((left, rows, n), (right, columns, m))]  # fmt: skip
     arguments = (
         *sides[0], *sides[1], factors, xp.int32(per_part), xp.float32(left.scale), xp.float32(left.offset), out
+    )  # fmt: skip
+    launch(compiled, (tiles, parts), TENSOR_THREADS, _pointers(arguments), memory)
+    return out
+
+
+def _precise_tensor(samples: DeviceSamples, rows: Any, columns: Any, weights: Any) -> Any:
+    """Return rows whose sum is Σ_j weights_j k(x_row, x_column j), from inner products in float64 on tensor cores."""
+    xp, formula, data = cupy(), samples.formula, samples.data
+    n, m, width = _count(samples, rows), _count(samples, columns), int(data.shape[1])
+    if not n or not m:
+        return xp.zeros((1, *weights.shape[:-1], n))
+    depth = -(-width // 4) * 4 if width <= MAX_PRECISE_DEPTH else PRECISE_CHUNK
+    stride = next(k for k in range(depth, depth + 16) if k % 16 in (4, 12))  # eight samples in different banks
+    functions = _functions(weights)
+    compiled = kernel(
+        "precise", "kernel_product", DATA="double" if data.dtype == xp.float64 else "float",
+        FUNCTION=int(formula.function), DEGREE=formula.degree, DEPTH=depth, STRIDE=stride, FUNCTIONS=functions,
+        SMALL_PRODUCTS=0,
+    )  # fmt: skip
+    memory = 8 * ((PRECISE_ROWS + PRECISE_COLUMNS) * stride + (1 + functions) * PRECISE_COLUMNS)
+    tiles, parts, per_part = _grid(n, m, PRECISE_ROWS, store=False)
+    out = xp.empty((parts, *weights.shape[:-1], n))
+    sides = [(data, samples.squared_norms, index, xp.int32(count)) for index, count in ((rows, n), (columns, m))]
+    arguments = (
+        *sides[0], *sides[1], xp.int32(width), weights.astype(xp.float64, copy=False), xp.int32(per_part),
+        xp.float64(formula.gamma), xp.float64(formula.coef0), out,
     )  # fmt: skip
     launch(compiled, (tiles, parts), TENSOR_THREADS, _pointers(arguments), memory)
     return out

@@ -12,7 +12,7 @@ to where the kernel value is 2⁻⁶⁰, which is 0 in float32.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import floor, log2, sqrt
 from threading import RLock
@@ -25,6 +25,7 @@ from maxmargin.cuda.device_table import DeviceTable
 from maxmargin.cuda.transfer import to_device
 from maxmargin.kernels.formula import KernelFormula, OuterFunction, Term
 from maxmargin.kernels.points import Points, rows_of
+from maxmargin.kernels.rounding import MAX_MEAN_EXPONENT, takes_norms
 
 #: The largest fraction of the free GPU memory for samples as a table. Their halves take as much again in float32, and
 #: a copy in float64, for kernels with a factor for each feature, twice as much.
@@ -93,6 +94,8 @@ class DeviceSamples:
         ½ scale ‖x‖² in float32, of the Gaussian.
     scale, offset : float
         The inner product is multiplied by the one, the other is added (except for the Gaussian).
+    squared_norms : device array or None
+        ‖x‖² in float64, if squared distances in float64 are computed from them and inner products.
     """
 
     formula: KernelFormula
@@ -101,6 +104,7 @@ class DeviceSamples:
     half_norms: Any
     scale: float
     offset: float
+    squared_norms: Any = None
 
     @classmethod
     def of(cls, formula: KernelFormula, points: Points, device: int) -> DeviceSamples:
@@ -109,7 +113,7 @@ class DeviceSamples:
         def prepare() -> DeviceSamples:
             data = scaled_on_device(formula, points, device)
             shared = points.memo.setdefault(("shared", device, formula.gammas), {})
-            return cls.prepare(formula, data, shared)
+            return cls.prepare(formula, data, shared).with_accurate_norms()
 
         with _PREPARING:
             samples: DeviceSamples = prepared_once(points, ("cuda", device, formula), prepare)
@@ -134,8 +138,9 @@ class DeviceSamples:
 
     @classmethod
     def on_device(cls, formula: KernelFormula, points: Points, device: int) -> DeviceSamples:
-        """Return the data behind the points on a GPU without parts."""
-        return cls.unprepared(formula, scaled_on_device(formula, points, device))
+        """Return the data behind the points on a GPU without parts, for products whose errors `rounding` bounds."""
+        samples = cls.unprepared(formula, scaled_on_device(formula, points, device))
+        return samples.with_norms() if takes_norms(formula, points) else samples
 
     @classmethod
     def unprepared(cls, formula: KernelFormula, data: Any) -> DeviceSamples:
@@ -146,6 +151,31 @@ class DeviceSamples:
     def of_table(cls, data: Any, formula: KernelFormula) -> DeviceSamples:
         """Return the rows of a device array without parts."""
         return cls.unprepared(formula, scaled_table(formula, data))
+
+    @classmethod
+    def near_table(cls, data: Any, formula: KernelFormula) -> DeviceSamples:
+        """Return the same, with norms where the values are accurate."""
+        return cls.of_table(data, formula).with_accurate_norms()
+
+    def with_accurate_norms(self) -> DeviceSamples:
+        """Return the same, with norms where squared distances lose few digits with them."""
+        if self.formula.function is not OuterFunction.EXPONENTIAL or self.formula.term is not Term.SQUARED:
+            return self
+        near = self.with_norms()
+        return near if float(near.squared_norms.mean()) * self.formula.gamma <= MAX_MEAN_EXPONENT else self
+
+    def with_norms(self) -> DeviceSamples:
+        """Return the same with the norms of the samples."""
+        xp, norms = cupy(), cupy().empty(len(self.data))
+        for rows in _chunks(self.data.shape):
+            exact = self.data[rows].astype(xp.float64, copy=False)
+            norms[rows] = xp.einsum("ij,ij->i", exact, exact)
+        return replace(self, squared_norms=norms)
+
+    @property
+    def has_inner_products(self) -> bool:
+        """Whether values in float64 are computed from inner products."""
+        return self.formula.term is Term.PRODUCT or self.squared_norms is not None
 
     @property
     def width(self) -> int:

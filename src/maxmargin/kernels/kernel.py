@@ -56,8 +56,8 @@ class Kernel(ABC):
         """Return numbers m with |k(x_i, x_j)| ≤ m_i m_j: by default √k(x, x), for a positive semi-definite kernel."""
         return np.sqrt(np.abs(self.diagonal(points)))
 
-    def error_bound(self, rows: Points, columns: Points, weights: Floats) -> Floats:
-        """Return a bound on Σ_j weights_j |rounding error of k(row, column_j)| for every row.
+    def error_bound(self, rows: Points, columns: Points, weights: Floats, on_device: bool = False) -> Floats:
+        """Return a bound on Σ_j weights_j |rounding error of k(row, column_j)| for every row, computed by CPU or GPU.
 
         It is 0 by default: the values of a kernel that a user writes are the kernel.
         """
@@ -141,8 +141,9 @@ class Sum(_Combination):
         errors = self.first.diagonal_error(points) + self.second.diagonal_error(points)
         return np.asarray(errors + 2 * UNIT_ROUNDOFF * self.magnitudes(points) ** 2)
 
-    def error_bound(self, rows: Points, columns: Points, weights: Floats) -> Floats:
-        errors = self.first.error_bound(rows, columns, weights) + self.second.error_bound(rows, columns, weights)
+    def error_bound(self, rows: Points, columns: Points, weights: Floats, on_device: bool = False) -> Floats:
+        first, second = (one.error_bound(rows, columns, weights, on_device) for one in (self.first, self.second))
+        errors = first + second
         return np.asarray(errors + self._error_of_operation(rows, columns, weights))
 
     def evaluate_extended(self, left: Points, right: Points, threads: int = 1) -> DoubleDouble:
@@ -166,12 +167,12 @@ class Product(_Combination):
                 errors = errors + 1.01 * other.magnitudes(points) ** 2 * one.diagonal_error(points)
         return np.where(np.isnan(errors), np.inf, errors)  # 0 times an overflow: no bound is known
 
-    def error_bound(self, rows: Points, columns: Points, weights: Floats) -> Floats:
+    def error_bound(self, rows: Points, columns: Points, weights: Floats, on_device: bool = False) -> Floats:
         errors = self._error_of_operation(rows, columns, weights)
         for one, other in ((self.first, self.second), (self.second, self.first)):
             # The product of both errors is covered by the factor 1.01.
             weighted = weights * other.magnitudes(columns)
-            errors = errors + 1.01 * other.magnitudes(rows) * one.error_bound(rows, columns, weighted)
+            errors = errors + 1.01 * other.magnitudes(rows) * one.error_bound(rows, columns, weighted, on_device)
         return np.asarray(errors)
 
     def evaluate_extended(self, left: Points, right: Points, threads: int = 1) -> DoubleDouble:
@@ -215,10 +216,10 @@ class Scaled(Kernel):
         errors = self.factor * self.kernel.diagonal_error(points)
         return np.asarray(errors + 2 * UNIT_ROUNDOFF * self.magnitudes(points) ** 2)
 
-    def error_bound(self, rows: Points, columns: Points, weights: Floats) -> Floats:
+    def error_bound(self, rows: Points, columns: Points, weights: Floats, on_device: bool = False) -> Floats:
         left, right = self.magnitudes(rows), self.magnitudes(columns)
         operation = 2 * UNIT_ROUNDOFF * left * float(right @ weights)
-        return np.asarray(self.factor * self.kernel.error_bound(rows, columns, weights) + operation)
+        return np.asarray(self.factor * self.kernel.error_bound(rows, columns, weights, on_device) + operation)
 
     def evaluate_extended(self, left: Points, right: Points, threads: int = 1) -> DoubleDouble:
         return self.kernel.evaluate_extended(left, right, threads).scaled(self.factor)

@@ -31,8 +31,8 @@ class NativeKernel(Kernel):
     def magnitudes(self, points: Points) -> Floats:
         return rounding.magnitudes(self.formula, points)
 
-    def error_bound(self, rows: Points, columns: Points, weights: Floats) -> Floats:
-        return rounding.error_bound(self.formula, rows, columns, weights)
+    def error_bound(self, rows: Points, columns: Points, weights: Floats, on_device: bool = False) -> Floats:
+        return rounding.error_bound(self.formula, rows, columns, weights, on_device)
 
     def largest_error(self, data: Any) -> float:
         uniform = rounding.uniform_error(self.formula, data)

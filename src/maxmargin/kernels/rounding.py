@@ -6,7 +6,8 @@ means for a kernel value depends on the formula:
     dense distances     all terms are positive, so the sum is off by a relative (q + 6) u; as s e^(−γ s) ≤ 1/(e γ), the
                         value is off by (q + 6) u / e, and by the error of the exponential function
     sparse distances    computed as Σ a(x) + Σ a(z) + Σ cross(x, z), with cancellation: off by (q + 8) u times
-                        4 (a(x) + a(z)), where a is Σ x², Σ |x| or Σ x; the value is off by γ times that
+                        4 (a(x) + a(z)), where a is Σ x², Σ |x| or Σ x; the value is off by γ times that. A GPU computes
+                        squared distances of dense samples in this way, too, unless they are far from the origin
     products            off by q u ‖x‖ ‖z‖; for a power or tanh, propagated by the derivative
     a γ for each feature  the samples a, b that are compared are rounded products of features and factors. As
                         exp(−r²) has a slope of at most √(2/e), they add √(2/e) u (‖a‖ + ‖b‖) for squared differences;
@@ -36,6 +37,27 @@ EXPONENTIAL_ERROR = 8
 #: Additional roundings of a sum: those of a term, of the kernel's parameters and of the function's argument.
 EXTRA_ROUNDINGS = 8
 
+#: A GPU takes squared distances from norms if the mean of γ ‖x‖² is at most this: cancellation then costs two digits.
+MAX_MEAN_EXPONENT = 16.0
+
+
+def takes_norms(formula: KernelFormula, points: Points) -> bool:
+    """Whether a GPU computes squared distances in float64 from norms and inner products, which is several times as fast.
+
+    This is decided by the data behind the points, for all views of them.
+    """
+    if formula.function is not OuterFunction.EXPONENTIAL or formula.term is not Term.SQUARED:
+        return False
+    if sparse.issparse(points.table):
+        return True
+    key = ("takes norms", formula)
+    if key not in points.memo:
+        everything = points.pick(np.arange(points.count))
+        norms = _separate_sums(everything, formula.term, formula.gammas)
+        points.memo[key] = bool(formula.gamma * norms.mean() <= MAX_MEAN_EXPONENT)
+    known: bool = points.memo[key]
+    return known
+
 
 def magnitudes(formula: KernelFormula, points: Points) -> Floats:
     """Return numbers m with |k(x_i, x_j)| ≤ m_i m_j."""
@@ -45,14 +67,19 @@ def magnitudes(formula: KernelFormula, points: Points) -> Floats:
     return _product_magnitudes(formula, norms) if formula.function is OuterFunction.POWER else np.sqrt(norms)
 
 
-def error_bound(formula: KernelFormula, rows: Points, columns: Points, weights: Floats) -> Floats:
-    """Return Σ_j weights_j |error of k(row, column_j)| for every row, at most; the weights are at least 0."""
+def error_bound(
+    formula: KernelFormula, rows: Points, columns: Points, weights: Floats, on_device: bool = False
+) -> Floats:
+    """Return Σ_j weights_j |error of k(row, column_j)| for every row, at most; the weights are at least 0.
+
+    `on_device` if a GPU computes the values; rows and columns are of the same data then.
+    """
     total = float(weights.sum())
     terms = max(_terms(rows), _terms(columns)) + EXTRA_ROUNDINGS
     if formula.function is OuterFunction.EXPONENTIAL:
         factors = _error_of_factors(formula, rows, columns, weights, total)
         of_values = _exponential_error(formula, terms) * total + factors
-        if not sparse.issparse(rows.table):
+        if not (sparse.issparse(rows.table) or (on_device and takes_norms(formula, rows))):
             return np.asarray(np.broadcast_to(of_values, len(rows)))
         left, right = (_separate_sums(points, formula.term, formula.gammas) for points in (rows, columns))
         relative = 4 * formula.gamma * terms * UNIT_ROUNDOFF

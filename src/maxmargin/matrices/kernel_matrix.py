@@ -222,7 +222,7 @@ def expansion_error(matrix: KernelMatrix, columns: KernelMatrix, weights: Floats
     `in_lanes` if the sums are those of the native loops, of at least eight values side by side.
     """
     kernel, magnitude = matrix.kernel, np.abs(weights)
-    values = kernel.error_bound(matrix.points, columns.points, magnitude)
+    values = kernel.error_bound(matrix.points, columns.points, magnitude, matrix.device != "cpu")
     size = kernel.magnitudes(matrix.points) * float(kernel.magnitudes(columns.points) @ magnitude)
     roundings = len(weights) + FIXED_ROUNDINGS
     if in_lanes:
