@@ -93,7 +93,7 @@ def test_values_are_within_their_bounds(name, scale, form):
 
 
 @pytest.mark.parametrize("form", ["dense", "sparse", "float32"])
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 2.0])
+@pytest.mark.parametrize("scale", [1e-3, 0.3, 1.0])
 @pytest.mark.parametrize("gamma", [0.3, GAMMAS], ids=["gaussian", "by feature"])
 def test_distances_from_norms_are_within_the_bounds_of_a_gpu(gamma, scale, form):
     """As on a GPU: squared distances by norms and inner products, whose digits cancel between near samples."""

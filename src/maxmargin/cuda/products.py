@@ -17,8 +17,9 @@ from maxmargin.kernels.formula import KernelFormula, OuterFunction
 #: The sides of a tile of tensor cores and of the direct kernel; threads of a block.
 TENSOR_TILE, DIRECT_TILE, TENSOR_THREADS, DIRECT_THREADS = 128, 64, (256,), (16, 16)
 
-#: Blocks of threads for each multiprocessor: columns are divided into parts until there are so many.
-BLOCKS_PER_PROCESSOR = 8
+#: Blocks of threads for each multiprocessor: columns are divided into parts until there are so many. In float64, where
+#: blocks take longer, there are more of them, so that few multiprocessors wait for the last ones.
+BLOCKS_PER_PROCESSOR, PRECISE_BLOCKS_PER_PROCESSOR = 8, 32
 
 #: The tile of products in float64 on tensor cores, and features in shared memory at a time: all, or so many of more.
 PRECISE_ROWS, PRECISE_COLUMNS, MAX_PRECISE_DEPTH, PRECISE_CHUNK = 128, 64, 64, 16
@@ -173,7 +174,7 @@ def _precise_tensor(samples: DeviceSamples, rows: Any, columns: Any, weights: An
         SMALL_PRODUCTS=0,
     )  # fmt: skip
     memory = 8 * ((PRECISE_ROWS + PRECISE_COLUMNS) * stride + (1 + functions) * PRECISE_COLUMNS)
-    tiles, parts, per_part = _grid(n, m, PRECISE_ROWS, store=False)
+    tiles, parts, per_part = _grid(n, m, PRECISE_ROWS, False, PRECISE_BLOCKS_PER_PROCESSOR)
     out = xp.empty((parts, *weights.shape[:-1], n))
     sides = [(data, samples.squared_norms, index, xp.int32(count)) for index, count in ((rows, n), (columns, m))]
     arguments = (
@@ -233,12 +234,12 @@ def _count(samples: DeviceSamples, index: Any) -> int:
     return len(samples.data) if index is None else len(index)
 
 
-def _grid(n: int, m: int, tile: int, store: bool) -> tuple[int, int, int]:
+def _grid(n: int, m: int, tile: int, store: bool, per_processor: int = BLOCKS_PER_PROCESSOR) -> tuple[int, int, int]:
     """Return the tiles of rows, the parts of columns, and the columns of a part."""
     tiles, column_tiles = -(-n // tile), -(-m // tile)
     if store:
         return tiles, column_tiles, tile
-    blocks = BLOCKS_PER_PROCESSOR * _processors(cupy().cuda.runtime.getDevice())
+    blocks = per_processor * _processors(cupy().cuda.runtime.getDevice())
     parts = max(1, min(column_tiles, -(-blocks // tiles)))
     tiles_per_part = -(-column_tiles // parts)
     return tiles, -(-column_tiles // tiles_per_part), tiles_per_part * tile

@@ -42,7 +42,7 @@ MAX_MEAN_EXPONENT = 16.0
 
 
 def takes_norms(formula: KernelFormula, points: Points) -> bool:
-    """Whether a GPU computes squared distances in float64 from norms and inner products, which is several times as fast.
+    """Whether a GPU computes squared distances in float64 from norms and inner products, which takes less time.
 
     This is decided by the data behind the points, for all views of them.
     """
