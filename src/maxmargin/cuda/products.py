@@ -62,7 +62,7 @@ def precise_several_products(samples: DeviceSamples, rows: Any, columns: Any, we
     rows, columns = (every if index is None else index for index in (rows, columns))
 
     def products(part: Any) -> Any:
-        return _product_by_rows(samples.formula, (samples.data, rows), (samples.data, columns), part)[None]
+        return _product_by_rows(samples, rows, columns, part)[None]
 
     return _by_functions(len(rows), weights, DIRECT_FUNCTIONS, products)
 
@@ -101,18 +101,18 @@ def precise_product(samples: DeviceSamples, rows: Any, columns: Any, weights: An
     """Return Σ_j weights_j k(x_row, x_column j) for some rows, in float64."""
     every = None if rows is not None and columns is not None else cupy().arange(len(samples.data), dtype=np.int32)
     rows, columns = (every if index is None else index for index in (rows, columns))
-    return _product_by_rows(samples.formula, (samples.data, rows), (samples.data, columns), weights)
+    return _product_by_rows(samples, rows, columns, weights)
 
 
-def _product_by_rows(formula: KernelFormula, left: tuple[Any, Any], right: tuple[Any, Any], weights: Any) -> Any:
+def _product_by_rows(samples: DeviceSamples, rows: Any, columns: Any, weights: Any) -> Any:
     """Return sums of kernel values in float64, so many rows at a time that limits and Ctrl-C are obeyed in between."""
-    xp, (data, rows), (other, columns) = cupy(), left, right
+    xp, data = cupy(), samples.data
     out = xp.empty((*weights.shape[:-1], len(rows)))
     step = max(DIRECT_TILE, WORK_PER_LAUNCH // max(1, len(columns) * data.shape[1]) // DIRECT_TILE * DIRECT_TILE)
     for start in range(0, len(rows), step):
         check_deadline()
         part = slice(start, start + step)
-        sums = _launch_direct(formula, data, rows[part], other, columns, weights, "double", store=False)
+        sums = _direct(samples, rows[part], columns, weights, "double", store=False)
         out[..., part] = sums.sum(axis=0)
         xp.cuda.get_current_stream().synchronize()
     return out
@@ -168,12 +168,22 @@ def _halves(samples: DeviceSamples) -> tuple[Any, Any]:
 
 
 def _direct(samples: DeviceSamples, rows: Any, columns: Any, weights: Any, real: str, store: bool) -> Any:
-    return _launch_direct(samples.formula, samples.data, rows, samples.data, columns, weights, real, store)
+    unit = samples.unit if real == "double" else None
+    return _launch_direct(samples.formula, samples.data, rows, samples.data, columns, weights, real, store, unit)
 
 
 def _launch_direct(
-    formula: KernelFormula, left: Any, rows: Any, right: Any, columns: Any, weights: Any, real: str, store: bool
+    formula: KernelFormula,
+    left: Any,
+    rows: Any,
+    right: Any,
+    columns: Any,
+    weights: Any,
+    real: str,
+    store: bool,
+    unit: float | None,
 ) -> Any:
+    """Launch the kernel of values that are summed feature by feature, in pairs of float32 if there is a unit."""
     xp = cupy()
     n, m = (len(data) if index is None else len(index) for data, index in ((left, rows), (right, columns)))
     if not n or not m:
@@ -182,7 +192,7 @@ def _launch_direct(
     compiled = kernel(
         "direct", "kernel_product", REAL=real, DATA="double" if left.dtype == xp.float64 else "float",
         TERM=int(formula.term), FUNCTION=int(formula.function), DEGREE=formula.degree, STORE=int(store),
-        FUNCTIONS=_functions(weights),
+        FUNCTIONS=_functions(weights), SPLIT=int(unit is not None),
     )  # fmt: skip
     tiles, parts, per_part = _grid(n, m, DIRECT_TILE, store)
     dtype = xp.float64 if real == "double" else xp.float32
@@ -190,7 +200,7 @@ def _launch_direct(
     arguments = (
         left, rows, xp.int32(n), right, columns, xp.int32(m), xp.int32(left.shape[1]),
         None if store else weights.astype(xp.float64, copy=False), xp.int32(per_part), xp.float64(formula.gamma),
-        xp.float64(formula.coef0), out,
+        xp.float64(formula.coef0), out, xp.float64(1.0 if unit is None else unit),
     )  # fmt: skip
     launch(compiled, (tiles, parts), DIRECT_THREADS, _pointers(arguments), 0)
     return out

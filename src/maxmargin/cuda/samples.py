@@ -25,6 +25,7 @@ from maxmargin.cuda.device_table import DeviceTable
 from maxmargin.cuda.transfer import to_device
 from maxmargin.kernels.formula import KernelFormula, OuterFunction, Term
 from maxmargin.kernels.points import Points, rows_of
+from maxmargin.kernels.split_sums import FeatureSums, SplitSums
 
 #: The largest fraction of the free GPU memory for samples as a table. Their halves take as much again in float32, and
 #: a copy in float64, for kernels with a factor for each feature, twice as much.
@@ -93,6 +94,8 @@ class DeviceSamples:
         ½ scale ‖x‖² in float32, of the Gaussian.
     scale, offset : float
         The inner product is multiplied by the one, the other is added (except for the Gaussian).
+    unit : float or None
+        The factor of features for sums in pairs of float32; None for float64.
     """
 
     formula: KernelFormula
@@ -101,6 +104,7 @@ class DeviceSamples:
     half_norms: Any
     scale: float
     offset: float
+    unit: float | None = None
 
     @classmethod
     def of(cls, formula: KernelFormula, points: Points, device: int) -> DeviceSamples:
@@ -133,9 +137,13 @@ class DeviceSamples:
         return cls(formula, data, halves, None, factor / unit**2, formula.coef0)
 
     @classmethod
-    def on_device(cls, formula: KernelFormula, points: Points, device: int) -> DeviceSamples:
+    def on_device(
+        cls, formula: KernelFormula, points: Points, device: int, sums: FeatureSums = FeatureSums.DOUBLE
+    ) -> DeviceSamples:
         """Return the data behind the points on a GPU without parts."""
-        return cls.unprepared(formula, scaled_on_device(formula, points, device))
+        split = SplitSums.of(formula, points) if sums is FeatureSums.SPLIT else None
+        unit = None if split is None else split.unit
+        return cls(formula, scaled_on_device(formula, points, device), None, None, 1.0, 0.0, unit)
 
     @classmethod
     def unprepared(cls, formula: KernelFormula, data: Any) -> DeviceSamples:
