@@ -24,11 +24,13 @@ VARIANTS = [
             "direct",
             {
                 "REAL": real, "DATA": "float", "TERM": term, "FUNCTION": 2, "DEGREE": 0, "STORE": store,
-                "FUNCTIONS": functions,
+                "FUNCTIONS": functions, "SPLIT": split,
             },
         )
-        for real, term, store, functions in [
-            ("float", 2, 0, 1), ("double", 1, 0, 1), ("double", 3, 1, 1), ("double", 0, 0, 1), ("double", 1, 0, 8),
+        for real, term, store, functions, split in [
+            ("float", 2, 0, 1, 0), ("double", 1, 0, 1, 0), ("double", 3, 1, 1, 0), ("double", 0, 0, 1, 0),
+            ("double", 1, 0, 8, 0), ("double", 0, 0, 1, 1), ("double", 1, 0, 1, 1), ("double", 2, 1, 1, 1),
+            ("double", 1, 0, 8, 1),
         ]
     ),
     *(

@@ -7,6 +7,7 @@ from scipy import sparse
 
 from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
 from maxmargin.kernels.rounding import takes_norms
+from maxmargin.kernels.split_sums import FeatureSums
 
 mpmath.mp.dps = 60
 
@@ -109,7 +110,7 @@ def test_distances_from_norms_are_within_the_bounds_of_a_gpu(gamma, scale, form)
     distances = np.maximum(np.add.outer(norms, norms) - 2 * (scaled @ scaled.T), 0.0)
     computed = np.exp(-kernel.formula.gamma * distances)
     for j in range(25):
-        bound = kernel.error_bound(points, points, np.eye(25)[j], on_device=True)
+        bound = kernel.error_bound(points, points, np.eye(25)[j], FeatureSums.PRODUCTS)
         assert (bound >= kernel.error_bound(points, points, np.eye(25)[j])).all()
         for i in range(25):
             assert abs(mpmath.mpf(computed[i, j]) - exact_value(kernel, dense[i], dense[j])) <= bound[i]
@@ -121,7 +122,7 @@ def test_samples_far_from_the_origin_take_differences():
     assert not takes_norms(formula, points.take([3, 5]))
     weights = np.ones(25)
     np.testing.assert_array_equal(
-        Gaussian(0.3).error_bound(points, points, weights, on_device=True),
+        Gaussian(0.3).error_bound(points, points, weights, FeatureSums.PRODUCTS),
         Gaussian(0.3).error_bound(points, points, weights),
     )
     assert not takes_norms(Laplacian(0.3).formula, Points(samples(1.0, "dense")))

@@ -16,6 +16,8 @@
     The same of samples that stay in host memory.
 `sparse_values`
     The same of sparse samples, from sparse products.
+`product_costs`
+    The arithmetic of products for certificates, by its estimated time.
 `landmarks`
     Landmark features.
 `prediction`

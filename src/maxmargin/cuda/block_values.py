@@ -23,6 +23,7 @@ from maxmargin.kernels.formula import KernelFormula
 from maxmargin.kernels.kernel import Kernel
 from maxmargin.kernels.native_kernel import NativeKernel
 from maxmargin.kernels.points import Points
+from maxmargin.kernels.split_sums import FeatureSums
 
 #: The fraction of the free memory for the rows and columns of a block; their halves take several times as much.
 TABLE_FRACTION = 0.05
@@ -41,10 +42,12 @@ def values_of_points(kernel: Kernel, points: Points, device: int) -> KernelValue
     return _values_without_table(kernel, points, device)
 
 
-def precise_values_of_points(kernel: Kernel, points: Points, device: int) -> KernelValues:
-    """Return the same for products in float64."""
+def precise_values_of_points(
+    kernel: Kernel, points: Points, device: int, sums: FeatureSums = FeatureSums.DOUBLE
+) -> KernelValues:
+    """Return the same for products in float64; blocks of samples have sums over features in float64 in any case."""
     if fits_on_device(points, device):
-        return values_of_table(kernel, lambda formula: DeviceSamples.on_device(formula, points, device))
+        return values_of_table(kernel, lambda formula: DeviceSamples.on_device(formula, points, device, sums))
     return _values_without_table(kernel, points, device)
 
 

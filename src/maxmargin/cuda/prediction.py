@@ -30,6 +30,7 @@ from maxmargin.deadline import check_deadline
 from maxmargin.kernels.kernel import Kernel
 from maxmargin.kernels.native_kernel import NativeKernel
 from maxmargin.kernels.points import Points
+from maxmargin.kernels.split_sums import FeatureSums
 
 #: Decision values in single precision are off by at most this, relative to the root mean square of the function
 #: without its offset, as far as a sample of the rows tells: the default tolerance of a fit.
@@ -128,14 +129,21 @@ def _sparse_row_blocks(samples: Points) -> Iterator[slice]:
         yield slice(start, stop)
 
 
-def host_product(device: str, kernel: Kernel, rows: Points, columns: Points, weights: Floats) -> Floats:
+def host_product(
+    device: str,
+    kernel: Kernel,
+    rows: Points,
+    columns: Points,
+    weights: Floats,
+    sums: FeatureSums = FeatureSums.DOUBLE,
+) -> Floats:
     """Return Σ_c k(row, column c) weights[c] for every row in float64; both are samples of the same data on the host.
 
-    The results agree with those of the CPU to rounding errors, which `Kernel.error_bound` bounds.
+    The results agree with those of the CPU to rounding errors, which `Kernel.error_bound` bounds for these `sums`.
     """
     xp, number = cupy(), open_device(device)
     with xp.cuda.Device(number):
-        values = precise_values_of_points(kernel, rows, number)
+        values = precise_values_of_points(kernel, rows, number, sums)
         at, to = (xp.asarray(points.index.astype(np.int32)) for points in (rows, columns))
         out: Floats = values.precise_product(at, to, xp.asarray(weights)).get()
     return out

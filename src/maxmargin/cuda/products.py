@@ -202,12 +202,22 @@ def _halves(samples: DeviceSamples) -> tuple[Any, Any]:
 
 
 def _direct(samples: DeviceSamples, rows: Any, columns: Any, weights: Any, real: str, store: bool) -> Any:
-    return _launch_direct(samples.formula, samples.data, rows, samples.data, columns, weights, real, store)
+    unit = samples.unit if real == "double" else None
+    return _launch_direct(samples.formula, samples.data, rows, samples.data, columns, weights, real, store, unit)
 
 
 def _launch_direct(
-    formula: KernelFormula, left: Any, rows: Any, right: Any, columns: Any, weights: Any, real: str, store: bool
+    formula: KernelFormula,
+    left: Any,
+    rows: Any,
+    right: Any,
+    columns: Any,
+    weights: Any,
+    real: str,
+    store: bool,
+    unit: float | None,
 ) -> Any:
+    """Launch the kernel of values that are summed feature by feature, in pairs of float32 if there is a unit."""
     xp = cupy()
     n, m = (len(data) if index is None else len(index) for data, index in ((left, rows), (right, columns)))
     if not n or not m:
@@ -216,7 +226,7 @@ def _launch_direct(
     compiled = kernel(
         "direct", "kernel_product", REAL=real, DATA="double" if left.dtype == xp.float64 else "float",
         TERM=int(formula.term), FUNCTION=int(formula.function), DEGREE=formula.degree, STORE=int(store),
-        FUNCTIONS=_functions(weights),
+        FUNCTIONS=_functions(weights), SPLIT=int(unit is not None),
     )  # fmt: skip
     tiles, parts, per_part = _grid(n, m, DIRECT_TILE, store)
     dtype = xp.float64 if real == "double" else xp.float32
@@ -224,7 +234,7 @@ def _launch_direct(
     arguments = (
         left, rows, xp.int32(n), right, columns, xp.int32(m), xp.int32(left.shape[1]),
         None if store else weights.astype(xp.float64, copy=False), xp.int32(per_part), xp.float64(formula.gamma),
-        xp.float64(formula.coef0), out,
+        xp.float64(formula.coef0), out, xp.float64(1.0 if unit is None else unit),
     )  # fmt: skip
     launch(compiled, (tiles, parts), DIRECT_THREADS, _pointers(arguments), 0)
     return out

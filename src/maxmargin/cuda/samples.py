@@ -26,6 +26,7 @@ from maxmargin.cuda.transfer import to_device
 from maxmargin.kernels.formula import KernelFormula, OuterFunction, Term
 from maxmargin.kernels.points import Points, rows_of
 from maxmargin.kernels.rounding import MAX_MEAN_EXPONENT, takes_norms
+from maxmargin.kernels.split_sums import FeatureSums, SplitSums
 
 #: The largest fraction of the free GPU memory for samples as a table. Their halves take as much again in float32, and
 #: a copy in float64, for kernels with a factor for each feature, twice as much.
@@ -94,6 +95,8 @@ class DeviceSamples:
         ½ scale ‖x‖² in float32, of the Gaussian.
     scale, offset : float
         The inner product is multiplied by the one, the other is added (except for the Gaussian).
+    unit : float or None
+        The factor of features for sums in pairs of float32; None for float64.
     squared_norms : device array or None
         ‖x‖² in float64, if squared distances in float64 are computed from them and inner products.
     """
@@ -104,6 +107,7 @@ class DeviceSamples:
     half_norms: Any
     scale: float
     offset: float
+    unit: float | None = None
     squared_norms: Any = None
 
     @classmethod
@@ -137,10 +141,14 @@ class DeviceSamples:
         return cls(formula, data, halves, None, factor / unit**2, formula.coef0)
 
     @classmethod
-    def on_device(cls, formula: KernelFormula, points: Points, device: int) -> DeviceSamples:
-        """Return the data behind the points on a GPU without parts, for products whose errors `rounding` bounds."""
-        samples = cls.unprepared(formula, scaled_on_device(formula, points, device))
-        return samples.with_norms() if takes_norms(formula, points) else samples
+    def on_device(
+        cls, formula: KernelFormula, points: Points, device: int, sums: FeatureSums = FeatureSums.DOUBLE
+    ) -> DeviceSamples:
+        """Return the data behind the points on a GPU without parts."""
+        split = SplitSums.of(formula, points) if sums is FeatureSums.SPLIT else None
+        unit = None if split is None else split.unit
+        samples = cls(formula, scaled_on_device(formula, points, device), None, None, 1.0, 0.0, unit)
+        return samples.with_norms() if sums is FeatureSums.PRODUCTS and takes_norms(formula, points) else samples
 
     @classmethod
     def unprepared(cls, formula: KernelFormula, data: Any) -> DeviceSamples:
@@ -175,7 +183,8 @@ class DeviceSamples:
     @property
     def has_inner_products(self) -> bool:
         """Whether values in float64 are computed from inner products."""
-        return self.formula.term is Term.PRODUCT or self.squared_norms is not None
+        of_products = self.formula.term is Term.PRODUCT and self.unit is None
+        return of_products or self.squared_norms is not None
 
     @property
     def width(self) -> int:

@@ -15,6 +15,7 @@ from maxmargin.kernels.formula import KernelFormula
 from maxmargin.kernels.kernel import Kernel
 from maxmargin.kernels.kernel_columns import extended_block, kernel_block, kernel_diagonal
 from maxmargin.kernels.points import Points, as_points
+from maxmargin.kernels.split_sums import FeatureSums
 
 
 class NativeKernel(Kernel):
@@ -31,8 +32,10 @@ class NativeKernel(Kernel):
     def magnitudes(self, points: Points) -> Floats:
         return rounding.magnitudes(self.formula, points)
 
-    def error_bound(self, rows: Points, columns: Points, weights: Floats, on_device: bool = False) -> Floats:
-        return rounding.error_bound(self.formula, rows, columns, weights, on_device)
+    def error_bound(
+        self, rows: Points, columns: Points, weights: Floats, sums: FeatureSums = FeatureSums.DOUBLE
+    ) -> Floats:
+        return rounding.error_bound(self.formula, rows, columns, weights, sums)
 
     def largest_error(self, data: Any) -> float:
         uniform = rounding.uniform_error(self.formula, data)

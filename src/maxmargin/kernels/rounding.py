@@ -29,6 +29,7 @@ from maxmargin._typing import Floats
 from maxmargin.kernels.device_rows import DeviceRows
 from maxmargin.kernels.formula import FeatureGammas, KernelFormula, OuterFunction, Term
 from maxmargin.kernels.points import Points, float64_batches, scaled
+from maxmargin.kernels.split_sums import PAIR_ERROR, FeatureSums, SplitSums
 from maxmargin.precision import SMALLEST_DOUBLE, UNIT_ROUNDOFF
 
 #: Bound on the relative error of the native exponential function, in units of 2⁻⁵³; measured: below 3.
@@ -68,18 +69,23 @@ def magnitudes(formula: KernelFormula, points: Points) -> Floats:
 
 
 def error_bound(
-    formula: KernelFormula, rows: Points, columns: Points, weights: Floats, on_device: bool = False
+    formula: KernelFormula, rows: Points, columns: Points, weights: Floats, sums: FeatureSums = FeatureSums.DOUBLE
 ) -> Floats:
     """Return Σ_j weights_j |error of k(row, column_j)| for every row, at most; the weights are at least 0.
 
-    `on_device` if a GPU computes the values; rows and columns are of the same data then.
+    Where `sums` are not those of float64, rows and columns are samples of the same data.
     """
     total = float(weights.sum())
-    terms = max(_terms(rows), _terms(columns)) + EXTRA_ROUNDINGS
+    split = SplitSums.of(formula, rows) if sums is FeatureSums.SPLIT else None
+    terms = max(_terms(rows), _terms(columns)) + EXTRA_ROUNDINGS + (0 if split is None else split.roundings)
+    # The error of the argument of the function that is due to underflow.
+    lost = 0.0 if split is None else abs(formula.gamma) * split.underflow
     if formula.function is OuterFunction.EXPONENTIAL:
         factors = _error_of_factors(formula, rows, columns, weights, total)
-        of_values = _exponential_error(formula, terms) * total + factors
-        if not (sparse.issparse(rows.table) or (on_device and takes_norms(formula, rows))):
+        factors = factors + (0.0 if split is None else _error_of_pairs(formula, rows, columns, weights, total))
+        of_values = _exponential_error(formula, terms) * total + factors + lost * total
+        from_norms = sums is FeatureSums.PRODUCTS and takes_norms(formula, rows)
+        if not (from_norms or sparse.issparse(rows.table)):
             return np.asarray(np.broadcast_to(of_values, len(rows)))
         left, right = (_separate_sums(points, formula.term, formula.gammas) for points in (rows, columns))
         relative = 4 * formula.gamma * terms * UNIT_ROUNDOFF
@@ -90,17 +96,34 @@ def error_bound(
     underflow = _underflow(formula, terms) * total
     left, right = _separate_sums(rows, Term.PRODUCT), _separate_sums(columns, Term.PRODUCT)
     if formula.function is OuterFunction.IDENTITY:
+        underflow += 0.0 if split is None else split.underflow * total
         return np.asarray(np.sqrt(left) * float(np.sqrt(right) @ weights) * terms * UNIT_ROUNDOFF + underflow)
     if formula.function is OuterFunction.POWER:
         growth = formula.degree * (terms + 2) * UNIT_ROUNDOFF
         left, right = _product_magnitudes(formula, left), _product_magnitudes(formula, right)
-        return np.asarray(left * float(right @ weights) * growth + underflow)
+        product = left * float(right @ weights)
+        # The slope is at most degree · γ · (1 + the bound on the value).
+        return np.asarray(product * growth + underflow + formula.degree * lost * (product + total))
     # tanh has a slope of at most 1.
     argument = KernelFormula(formula.term, OuterFunction.POWER, formula.gamma, formula.coef0, 1)
     left, right = _product_magnitudes(argument, left), _product_magnitudes(argument, right)
     with np.errstate(over="ignore", invalid="ignore"):  # an infinite bound is a valid one
-        errors = (left * float(right @ weights) * terms + 2 * EXPONENTIAL_ERROR * total) * UNIT_ROUNDOFF
+        errors = (left * float(right @ weights) * terms + 2 * EXPONENTIAL_ERROR * total) * UNIT_ROUNDOFF + lost * total
     return np.where(np.isnan(errors), np.inf, errors)
+
+
+def _error_of_pairs(
+    formula: KernelFormula, rows: Points, columns: Points, weights: Floats, total: float
+) -> Floats | float:
+    """Return what the rounding of features to pairs of float32 adds to the bound of a distance for every row."""
+    left, right = (_separate_sums(points, formula.term, formula.gammas) for points in (rows, columns))
+    squared = formula.term is Term.SQUARED
+    if squared:
+        left, right = np.sqrt(left), np.sqrt(right)
+    slope = 0.86 * np.sqrt(formula.gamma) if squared else formula.gamma
+    with np.errstate(over="ignore", invalid="ignore"):
+        errors = 1.01 * slope * PAIR_ERROR * (left * total + float(right @ weights))
+    return np.fmin(errors, total)
 
 
 def uniform_error(formula: KernelFormula, data: Any) -> float | None:
