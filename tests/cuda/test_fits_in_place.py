@@ -1,6 +1,7 @@
 """Fits of samples in GPU memory: they are used there, and only what the host needs is copied."""
 
 import pickle
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -303,3 +304,9 @@ def test_torch(no_copy):
     other = SVC(gamma=0.2, device="cuda").fit(X, labels)
     np.testing.assert_array_equal(model.dual_coef_, other.dual_coef_)
     assert model.predict(there).device == there.device
+
+
+def test_copies_of_a_model(device):
+    X, y = samples()
+    model = SVC(device="cuda").fit(device.asarray(X), y > 0)
+    np.testing.assert_array_equal(deepcopy(model).decision_function(X), model.decision_function(X))

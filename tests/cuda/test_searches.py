@@ -126,6 +126,11 @@ def test_prepared_samples_are_few(device):
     assert len({id(table.memo[key].halves[0]) for key in prepared}) == len(prepared)
 
 
+def accuracy_of_arrays(estimator, X, y):
+    assert type(X) is np.ndarray
+    return accuracy_score(y, estimator.predict(X))
+
+
 def scorer_of(estimator, X, y, folds=3):
     return FoldScorer.of(estimator, X, y, folds, None, 0)
 
@@ -144,6 +149,15 @@ def test_a_scorer_of_the_user_gets_samples_in_host_memory(device):
         X, y > 0, SVC(device="cuda"), Cs=[1.0], gammas=[0.1], folds=3, scoring=make_scorer(accuracy_score)
     )
     assert found.best.mean == same.best.mean
+
+
+@pytest.mark.parametrize("scoring", [None, accuracy_of_arrays], ids=["known", "of the user"])
+def test_scores_of_training_samples(device, scoring):
+    X, y = data()
+    options = {"cv": 3, "return_train_score": True, "scoring": scoring}
+    found, expected = (SVCCV(**GRID, **options, device=name).fit(X, y > 0) for name in ("cuda", "cpu"))
+    assert_same_scores(found.cv_results_, expected.cv_results_, 240, 3, flips=2)
+    assert "split0_train_score" in found.cv_results_
 
 
 def test_which_trials_share_a_table(device, monkeypatch):

@@ -131,3 +131,7 @@ def test_many_functions_of_many_features_are_multiplied_from_stored_values(devic
     np.testing.assert_allclose(values.several_products(every, every, weights).get(), expected, atol=1e-3)
     np.testing.assert_allclose(values.precise_several_products(every, None, weights).get(), expected, atol=1e-3)
     assert len(stored) == 2
+    monkeypatch.setattr(kernel_values, "MAX_FUSED_WORK", 2**15)
+    for count, in_blocks in [(64, 2), (65, 3)]:
+        values.several_products(every, every, device.ones((300, count)))
+        assert len(stored) == in_blocks

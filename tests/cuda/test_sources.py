@@ -29,8 +29,8 @@ VARIANTS = [
         )
         for real, term, store, functions, split in [
             ("float", 2, 0, 1, 0), ("double", 1, 0, 1, 0), ("double", 3, 1, 1, 0), ("double", 0, 0, 1, 0),
-            ("double", 1, 0, 8, 0), ("double", 0, 0, 1, 1), ("double", 1, 0, 1, 1), ("double", 2, 1, 1, 1),
-            ("double", 1, 0, 8, 1),
+            ("double", 1, 0, 12, 0), ("double", 0, 0, 1, 1), ("double", 1, 0, 1, 1), ("double", 2, 1, 1, 1),
+            ("double", 1, 0, 12, 1),
         ]
     ),
     *(

@@ -25,9 +25,9 @@ from maxmargin.kernels.native_kernel import NativeKernel
 BLOCK_VALUES, BLOCK_COLUMNS = 2**26, 4096
 
 
-#: Functions times features up to which the sums of several functions are fused: more are multiplied from stored blocks.
-#: By arithmetic: a value is computed again for each 16 functions, at 3 · features multiplications on tensor cores.
-MAX_FUSED_WORK = 2**15
+#: Functions, and functions times features, up to which sums are fused: more are multiplied from stored blocks. By
+#: arithmetic: a value is computed again for each 16 functions, at 3 · features multiplications on tensor cores.
+MAX_FUSED_FUNCTIONS, MAX_FUSED_WORK = 64, 2**15
 
 
 class KernelValues(Protocol):
@@ -145,7 +145,8 @@ class FormulaValues(StoredProducts):
 
     def _stores(self, weights: Any) -> bool:
         """Whether values are computed once and stored, since so many functions would compute them several times."""
-        return bool(weights.shape[1] * self.samples.width > MAX_FUSED_WORK)
+        functions = weights.shape[1]
+        return bool(functions > MAX_FUSED_FUNCTIONS or functions * self.samples.width > MAX_FUSED_WORK)
 
 
 @dataclass(frozen=True)

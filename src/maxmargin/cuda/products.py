@@ -32,7 +32,7 @@ GAUSSIAN, CHUNK = int(OuterFunction.GAUSSIAN_OF_PRODUCT), 64
 
 
 #: The most functions of a fused product: sums on tensor cores are in shared memory, others in registers.
-TENSOR_FUNCTIONS, DIRECT_FUNCTIONS = 16, 8
+TENSOR_FUNCTIONS, DIRECT_FUNCTIONS = 16, 12
 
 #: Shared memory for the sums of a function, of four groups of columns, and for its weights; what is declared besides.
 BYTES_PER_FUNCTION, STATIC_MEMORY = 4 * TENSOR_TILE * 8 + TENSOR_TILE * 4, 1024

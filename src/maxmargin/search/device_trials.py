@@ -81,7 +81,7 @@ def where_trained(scorer: FoldScorer) -> FoldScorer:
         return scorer
     if table is not None:
         return DeviceFoldScorer(**vars(scorer) | {"_copies": {}}, table=table)
-    if wanted != "auto":
+    if wanted != "auto" or scorer.scoring.train:
         return scorer
     estimator = copy(scorer.estimator)
     estimator.device = "cpu"
@@ -92,6 +92,8 @@ def _table(scorer: FoldScorer, wanted: str) -> DeviceTable | None:
     """Return all samples in the memory of a GPU, None if the trials do not use them there."""
     estimator, X = scorer.estimator, scorer.X
     if not isinstance(estimator, KernelEstimator) or not _is_numeric(X):
+        return None
+    if scorer.scoring.train and not asks_for_values(scorer.scoring.scorer):  # which takes training samples as well
         return None
     named = isinstance(estimator.kernel, str) and estimator.kernel != "precomputed"
     if not named and not is_supported(estimator.kernel):
