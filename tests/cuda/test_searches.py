@@ -104,9 +104,11 @@ def test_samples_are_copied_and_prepared_once(device, monkeypatch):
     """However many values of C and γ, and folds; the model at the end copies them once more."""
     X, y = data(600)
     copies, splits = [], []
-    to_device, split = cuda_samples.to_device, cuda_samples._split
+    to_device, split = cuda_samples.to_device, cuda_samples.split_halves
     monkeypatch.setattr(cuda_samples, "to_device", lambda array: copies.append(len(array)) or to_device(array))
-    monkeypatch.setattr(cuda_samples, "_split", lambda shape, values: splits.append(shape) or split(shape, values))
+    monkeypatch.setattr(
+        cuda_samples, "split_halves", lambda shape, values: splits.append(shape) or split(shape, values)
+    )
     SVCCV(Cs=[0.1, 1.0, 10.0], gammas=[0.05, 0.1, 0.5], cv=4, device="cuda", refit=False, n_jobs=3).fit(X, y > 0)
     assert copies.count(600) == 1
     assert splits.count((600, 4)) == 1

@@ -15,8 +15,9 @@ import numpy as np
 
 from maxmargin import _sparse as sparse
 from maxmargin.cuda.device import DeviceError, cupy
+from maxmargin.cuda.halves import is_extreme
 from maxmargin.cuda.kernel_values import KernelValues, StoredProducts, kernel_values, values_of_table
-from maxmargin.cuda.samples import DeviceSamples, dense_rows, fits_on_device, free_memory, is_extreme, scaled_table
+from maxmargin.cuda.samples import DeviceSamples, dense_rows, fits_on_device, free_memory, scaled_table
 from maxmargin.cuda.sparse_values import SparseValues, fits_sparse, takes_sparse
 from maxmargin.deadline import check_deadline
 from maxmargin.kernels.formula import KernelFormula
