@@ -7,7 +7,9 @@
 `device_table`
     `DeviceTable`: samples that were given in GPU memory, and what the host needs of them.
 `samples`
-    `DeviceSamples`: samples in GPU memory, in their own precision and in two halves for tensor cores.
+    `DeviceSamples`: samples in GPU memory, in their own precision and prepared for tensor cores.
+`halves`
+    Features as sums of two numbers in half precision.
 `products`
     Fused products with a kernel matrix, and blocks of it.
 `kernel_values`
