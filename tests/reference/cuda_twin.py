@@ -28,6 +28,7 @@ from maxmargin.cuda import (
     transfer,
 )
 from maxmargin.kernels.formula import OuterFunction, Term
+from maxmargin.machines import devices
 from maxmargin.machines.validation import device_arrays
 from maxmargin.search import device_trials
 
@@ -38,6 +39,7 @@ MODULES = [
     device_arrays,
     device_table,
     device_trials,
+    devices,
     halves,
     kernel_values,
     landmarks,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.cuda.device import cupy
+from maxmargin.cuda.transfer import to_device
+from maxmargin.deadline import check_deadline
 from maxmargin.kernels.device_rows import DeviceRows
 from maxmargin.kernels.points import PRECISIONS
 
@@ -34,6 +36,15 @@ class DeviceTable(DeviceRows):
         self.memo = {}
         self._host: NDArray[Any] | None = None
         self._copying = Lock()
+
+    @classmethod
+    def copy_of(cls, host: NDArray[Any], number: int) -> DeviceTable:
+        """Return a copy of a table in host memory, which stays beside it."""
+        with cupy().cuda.Device(number):
+            table = cls(to_device(host), number)
+            cupy().cuda.get_current_stream().synchronize()
+        table._host = host
+        return table
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -87,7 +98,47 @@ class DeviceTable(DeviceRows):
             kept = self.array if self.array.dtype in PRECISIONS else self.array.astype(np.float64)
             if not bool(xp.isfinite(kept).all()):
                 raise ValueError("the samples contain NaN or infinity; replace these values, or leave out their rows")
+            if kept is self.array and kept.flags.c_contiguous:
+                return self
             return DeviceTable(xp.ascontiguousarray(kept), self.number)
+
+    def decisions(self, weights: Floats, index: Indices | None) -> Floats:
+        with self.current():
+            on_device = cupy().asarray(weights)
+            found = [(block @ on_device).get() for _, block in self._blocks(index)]
+        return np.concatenate([np.empty(0), *found])
+
+    def combination(self, factors: Floats, index: Indices | None) -> Floats:
+        used = np.flatnonzero(factors)
+        if 2 * len(used) < len(factors):
+            factors, index = factors[used], used if index is None else index[used]
+        with self.current():
+            xp = cupy()
+            on_device, out = xp.asarray(factors), xp.zeros(self.shape[1])
+            for rows, block in self._blocks(index):
+                out += on_device[rows] @ block
+            found: Floats = out.get()
+        return found
+
+    def moments(self, factors: Floats, origin: Floats | None, index: Indices | None) -> tuple[Floats, Floats]:
+        with self.current():
+            xp, width = cupy(), self.shape[1]
+            on_device, sums, squares = xp.asarray(factors), xp.zeros(width), xp.zeros((width, width))
+            for rows, block in self._blocks(index):
+                block = block if origin is None else block - xp.asarray(origin)
+                weighted = block * on_device[rows][:, None]
+                sums += weighted.sum(axis=0)
+                squares += block.T @ weighted
+            found = sums.get(), squares.get()
+        return found[0], np.tril(found[1])
+
+    def _blocks(self, index: Indices | None) -> Iterator[tuple[slice, Any]]:
+        """Yield blocks of rows in float64, and which of all or of the index they are."""
+        step = max(1, CONVERTED_VALUES // self.shape[1])
+        for start in range(0, len(self) if index is None else len(index), step):
+            check_deadline()
+            rows = slice(start, start + step)
+            yield rows, self.rows(rows if index is None else index[rows]).astype(np.float64)
 
     def row_sums(self, squares: bool, factors: Floats | None) -> Floats:
         xp = cupy()
@@ -112,9 +163,7 @@ class DeviceTable(DeviceRows):
 
     def _by_rows(self, function: Callable[[Any], Any]) -> Floats:
         """Return a number for each row in host memory; the function gets blocks of rows in float64."""
-        step = max(1, CONVERTED_VALUES // self.shape[1])
-        blocks = (self.array[start : start + step].astype(np.float64) for start in range(0, len(self), step))
-        return np.concatenate([function(block).get() for block in blocks])
+        return np.concatenate([function(block).get() for _, block in self._blocks(None)])
 
 
 class DeviceSubset(DeviceTable):

@@ -70,3 +70,18 @@ class DeviceRows:
     def variance(self, share: Floats) -> float:
         """Return the variance of all values, those of each row weighted by its share; the shares of values add to 1."""
         raise NotImplementedError
+
+    def decisions(self, weights: Floats, index: Indices | None) -> Floats:
+        """Return the inner product of each row with weights in float64; all rows if there is no index."""
+        raise NotImplementedError
+
+    def combination(self, factors: Floats, index: Indices | None) -> Floats:
+        """Return the sum of the rows times factors in float64."""
+        raise NotImplementedError
+
+    def moments(self, factors: Floats, origin: Floats | None, index: Indices | None) -> tuple[Floats, Floats]:
+        """Return the sums of factor (x − origin) and of factor (x − origin)(x − origin)ᵀ in float64.
+
+        Of the second the lower triangle is set.
+        """
+        raise NotImplementedError

@@ -159,7 +159,7 @@ class Machine:
 
     def _validate_samples(self, X: Any, reset: bool) -> Any:
         """Return a table of samples as an array or CSR, of as many features as those of the fit unless it is one."""
-        X = check_samples(X)
+        X = X.check(None, type(self).__name__) if isinstance(X, DeviceTable) else check_samples(X)
         if reset:
             self.n_features_in_ = X.shape[1]
         elif X.shape[1] != self.n_features_in_:

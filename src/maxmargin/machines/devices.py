@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from maxmargin.cuda.device import cupy
 from maxmargin.cuda.device_table import DeviceTable
 from maxmargin.kernels import Kernel, Points
 from maxmargin.machines.validation.device_arrays import device_of_samples
@@ -12,6 +13,9 @@ from maxmargin.models.device_blocks import DeviceKernelBlocks
 
 #: With fewer samples than this, "auto" stays on the CPU: a fit takes it less than the start of a GPU.
 MIN_SAMPLES_FOR_GPU = 10_000
+
+#: Fewer values than this are read by the CPU in the time of a launch.
+MIN_VALUES_ON_DEVICE = 2**20
 
 #: With more features of all samples than this, 8 GB as a dense table, "auto" stays on the CPU.
 MAX_VALUES_FOR_GPU = 10**9
@@ -60,6 +64,18 @@ def trains_in_place(wanted: Any, kernel: Any, table: DeviceTable, supported: boo
     if wanted == "cpu" or table.array.ndim != 2 or not (isinstance(kernel, str) or is_supported(kernel)):
         return False
     return kernel != "precomputed" and (wanted != "auto" or (supported and is_worthwhile(table)))
+
+
+def copied_to_device(table: Any, device: str) -> Any:
+    """Return a dense table with a copy on a GPU, which computes products with it; few values and too many stay here."""
+    if device == "cpu" or table.size < MIN_VALUES_ON_DEVICE:
+        return table
+    from maxmargin.cuda.device import open_device
+    from maxmargin.cuda.samples import fits_on_device
+
+    number, points = open_device(device), Points(table)
+    with cupy().cuda.Device(number):
+        return DeviceTable.copy_of(points.data, number) if fits_on_device(points, number) else table
 
 
 def kernel_blocks(wanted: Any, kernel: Kernel, X: Any, support: Points) -> ComputedKernelBlocks | DeviceKernelBlocks:

@@ -176,9 +176,7 @@ class KernelMatrix:
         return replace(self, points=self.points.take(indices))
 
     def features(self) -> Features | None:
-        # Two passes over the data; those of a device are not copied for it.
-        passes = isinstance(self.kernel, Linear) and not isinstance(self.points.table, DeviceRows)
-        return Features(self.points, threads=self.threads) if passes else None
+        return Features(self.points, threads=self.threads) if isinstance(self.kernel, Linear) else None
 
     def float32_columns(self, columns: Indices) -> Float32Columns:
         kernel = float32_kernel(self.kernel, self.points, self.threads)

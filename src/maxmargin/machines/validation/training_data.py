@@ -86,7 +86,7 @@ def without_zeros(X: Any, threads: int = 1) -> Any:
 
     The copy is smaller than one in single precision would be, and no number changes.
     """
-    if sparse.issparse(X) or X.size < MIN_VALUES_TO_COMPRESS:
+    if sparse.issparse(X) or isinstance(X, DeviceRows) or X.size < MIN_VALUES_TO_COMPRESS:
         return X
     some = X[:: max(1, len(X) // ROWS_TESTED_FOR_ZEROS)]
     if np.count_nonzero(some) > MAX_SPARSE_FRACTION * some.size:
