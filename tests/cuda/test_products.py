@@ -100,3 +100,46 @@ def test_all_rows_in_parts():
     assert np.abs(found - exact).max() < 1e-4
     precise = products.precise_product(samples, None, None, cupy.asarray(weights)).get()
     assert np.abs(precise - exact).max() < 1e-10
+
+
+@pytest.mark.parametrize("small", [0, 1])
+@pytest.mark.parametrize("width", [1, 7, 54, 64, 65, 203])
+@pytest.mark.parametrize("functions", [1, 3])
+def test_inner_products_in_float64(small, width, functions, monkeypatch):
+    """On tensor cores, with the products of all cards and with those of newer ones: any width, no matter the shape."""
+    import cupy
+
+    from maxmargin.cuda import products
+
+    compiled = products.kernel
+
+    def forced(*names, **parameters):
+        return compiled(*names, **parameters | ({"SMALL_PRODUCTS": small} if "SMALL_PRODUCTS" in parameters else {}))
+
+    monkeypatch.setattr(products, "kernel", forced)
+    random = np.random.default_rng(0)
+    X, kernel = random.normal(size=(517, width)), Gaussian(1.0 / width)
+    samples = on_device(kernel, X)
+    assert samples.squared_norms is not None
+    rows, columns = random.permutation(517)[:201], random.permutation(517)[:131]
+    weights = random.normal(size=(131, functions))
+    exact = kernel.evaluate(Points(X[rows]), Points(X[columns])) @ weights
+    at, to = (cupy.asarray(index.astype(np.int32)) for index in (rows, columns))
+    found = products.precise_several_products(samples, at, to, cupy.asarray(weights)).get()
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-13 * np.abs(weights).sum())
+    again = products.precise_several_products(samples, at, to, cupy.asarray(weights)).get()
+    np.testing.assert_array_equal(found, again)
+
+
+def test_samples_far_from_the_origin_take_differences():
+    import cupy
+
+    from maxmargin.cuda import products
+
+    random = np.random.default_rng(0)
+    X, kernel = random.normal(size=(300, 5)) + 1e6, Gaussian(0.2)
+    samples, weights = on_device(kernel, X), random.normal(size=300)
+    assert samples.squared_norms is None
+    exact = kernel.evaluate(Points(X), Points(X)) @ weights
+    found = products.precise_product(samples, None, None, cupy.asarray(weights)).get()
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-11)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from maxmargin.cuda import samples, transfer
+from maxmargin.cuda import halves, samples, transfer
 from maxmargin.cuda.device import DeviceError
 from maxmargin.cuda.samples import DeviceSamples
 from maxmargin.kernels import Gaussian, Linear, Points, Polynomial
@@ -46,7 +46,7 @@ class NumpyInPlaceOfCupy:
 
 @pytest.fixture(autouse=True)
 def no_gpu(monkeypatch):
-    for module in (samples, transfer):
+    for module in (halves, samples, transfer):
         monkeypatch.setattr(module, "cupy", NumpyInPlaceOfCupy)
 
 
@@ -116,7 +116,7 @@ def test_few_rows_at_a_time(data, form, kernel, monkeypatch):
     """Samples are the same to the last bit, however many are prepared at a time."""
     X = data(np.random.default_rng(0)).astype(form)
     whole = DeviceSamples.of(kernel.formula, Points(X), 0)
-    monkeypatch.setattr(samples, "PREPARED_VALUES", 500)
+    monkeypatch.setattr(halves, "PREPARED_VALUES", 500)
     parts = DeviceSamples.of(kernel.formula, Points(X), 0)
     assert parts.scale == whole.scale
     for found, expected in zip((*parts.halves, parts.half_norms), (*whole.halves, whole.half_norms), strict=True):
@@ -129,13 +129,13 @@ def test_few_rows_at_a_time(data, form, kernel, monkeypatch):
 def test_memory_of_the_preparation(data, form, kernel, monkeypatch):
     """Besides the table and its halves it takes little: a table of the largest size that is allowed fits."""
     X = np.tile(data(np.random.default_rng(0)).astype(form), (1000, 3))[:, :16].copy()
-    monkeypatch.setattr(samples, "PREPARED_VALUES", 2**16)
-    monkeypatch.setattr(samples, "CENTRE_SAMPLES", 2**10)
+    monkeypatch.setattr(halves, "PREPARED_VALUES", 2**16)
+    monkeypatch.setattr(halves, "CENTRE_SAMPLES", 2**10)
     tracemalloc.start()
     DeviceSamples.prepare(kernel.formula, X)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    norms = 4 * len(X)
+    norms = 12 * len(X)  # in float32 for γ, and in float64 for all
     assert peak <= 2 * 2 * X.size + norms + 8 * 8 * 2**16
 
 

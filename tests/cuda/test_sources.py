@@ -11,12 +11,40 @@ import maxmargin.cuda
 SOURCES = Path(maxmargin.cuda.__file__).parent / "sources"
 
 VARIANTS = [
-    *(("products", {"FUNCTION": f, "DEGREE": 3, "WIDTH": 64, "EXACT": 0, "STORE": 0}) for f in (0, 1, 3, 4)),
-    ("products", {"FUNCTION": 4, "DEGREE": 0, "WIDTH": 784, "EXACT": 1, "STORE": 0}),
-    ("products", {"FUNCTION": 4, "DEGREE": 0, "WIDTH": 16, "EXACT": 0, "STORE": 1}),
     *(
-        ("direct", {"REAL": real, "DATA": "float", "TERM": term, "FUNCTION": 2, "DEGREE": 0, "STORE": store})
-        for real, term, store in [("float", 2, 0), ("double", 1, 0), ("double", 3, 1), ("double", 0, 0)]
+        ("products", {"FUNCTION": f, "DEGREE": 3, "WIDTH": 64, "EXACT": 0, "STORE": 0, "FUNCTIONS": 1})
+        for f in (0, 1, 3, 4)
+    ),
+    ("products", {"FUNCTION": 4, "DEGREE": 0, "WIDTH": 784, "EXACT": 1, "STORE": 0, "FUNCTIONS": 1}),
+    ("products", {"FUNCTION": 4, "DEGREE": 0, "WIDTH": 784, "EXACT": 1, "STORE": 0, "FUNCTIONS": 16}),
+    ("products", {"FUNCTION": 4, "DEGREE": 0, "WIDTH": 64, "EXACT": 0, "STORE": 0, "FUNCTIONS": 9}),
+    ("products", {"FUNCTION": 4, "DEGREE": 0, "WIDTH": 16, "EXACT": 0, "STORE": 1, "FUNCTIONS": 1}),
+    *(
+        (
+            "direct",
+            {
+                "REAL": real, "DATA": "float", "TERM": term, "FUNCTION": 2, "DEGREE": 0, "STORE": store,
+                "FUNCTIONS": functions, "SPLIT": split,
+            },
+        )
+        for real, term, store, functions, split in [
+            ("float", 2, 0, 1, 0), ("double", 1, 0, 1, 0), ("double", 3, 1, 1, 0), ("double", 0, 0, 1, 0),
+            ("double", 1, 0, 12, 0), ("double", 0, 0, 1, 1), ("double", 1, 0, 1, 1), ("double", 2, 1, 1, 1),
+            ("double", 1, 0, 12, 1),
+        ]
+    ),
+    *(
+        (
+            "precise",
+            {
+                "DATA": data, "FUNCTION": function, "DEGREE": 3, "DEPTH": depth, "STRIDE": depth + 4,
+                "FUNCTIONS": functions, "SMALL_PRODUCTS": small,
+            },
+        )
+        for data, function, depth, functions, small in [
+            ("double", 2, 56, 1, 0), ("double", 2, 16, 8, 0), ("float", 2, 64, 1, 1), ("float", 1, 8, 1, 0),
+            ("double", 3, 16, 1, 0), ("double", 0, 16, 8, 1),
+        ]
     ),
     *(
         (

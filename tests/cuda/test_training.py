@@ -8,6 +8,7 @@ from maxmargin import SVC, SVR, NuSVC, OneClassSVM
 from maxmargin.cuda import block_values, sparse_values
 from maxmargin.cuda.device import DeviceError, is_available
 from maxmargin.kernels import FunctionKernel, Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
+from maxmargin.kernels.split_sums import FeatureSums
 from maxmargin.matrices import KernelMatrix
 from maxmargin.solvers import StoppingRule
 from maxmargin.training.fit_context import FitContext, SolverOptions
@@ -115,11 +116,12 @@ def test_hard_cases(name):
     assert_same_optimum(SVC(kernel=kernel, device="cuda").fit(X, labels), SVC(kernel=kernel).fit(X, labels))
 
 
+@pytest.mark.parametrize("sums", FeatureSums)
 @pytest.mark.parametrize("name", KERNELS)
-def test_products_of_a_certificate(name):
+def test_products_of_a_certificate(name, sums):
     X, _ = samples()
     vector = np.random.default_rng(1).normal(size=200) * (np.arange(200) % 3 > 0)
-    on_cpu, on_gpu = (KernelMatrix(KERNELS[name], Points(X), device=device) for device in ("cpu", "cuda"))
+    on_cpu, on_gpu = KernelMatrix(KERNELS[name], Points(X)), KernelMatrix(KERNELS[name], Points(X), 1, "cuda", sums)
     error = on_gpu.product_error(vector).double
     assert (np.abs(on_gpu.matvec(vector) - on_cpu.matvec(vector)) <= 2 * error).all()
     part, rows = vector[50:150], np.arange(50, 150)

@@ -6,6 +6,8 @@ import pytest
 from scipy import sparse
 
 from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
+from maxmargin.kernels.rounding import takes_norms
+from maxmargin.kernels.split_sums import FeatureSums
 
 mpmath.mp.dps = 60
 
@@ -89,6 +91,41 @@ def test_values_are_within_their_bounds(name, scale, form):
         assert abs(mpmath.mpf(kernel.diagonal(rows)[j]) - exact_value(kernel, dense[j], dense[j])) <= max(
             kernel.diagonal_error(rows)[j], 0.0
         )
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "float32"])
+@pytest.mark.parametrize("scale", [1e-3, 0.3, 1.0])
+@pytest.mark.parametrize("gamma", [0.3, GAMMAS], ids=["gaussian", "by feature"])
+def test_distances_from_norms_are_within_the_bounds_of_a_gpu(gamma, scale, form):
+    """As on a GPU: squared distances by norms and inner products, whose digits cancel between near samples."""
+    kernel, X = Gaussian(gamma), samples(scale, form)
+    dense = (X.toarray() if sparse.issparse(X) else X).astype(float)
+    dense[7] = dense[3] * (1 + 1e-9)
+    X = sparse.csr_array(dense) if form == "sparse" else dense.astype(X.dtype)
+    dense = X.toarray() if sparse.issparse(X) else X.astype(float)
+    points = Points(X)
+    assert takes_norms(kernel.formula, points)
+    scaled = dense * kernel.formula.factors_of(7) if kernel.formula.gammas is not None else dense
+    norms = np.einsum("ij,ij->i", scaled, scaled)
+    distances = np.maximum(np.add.outer(norms, norms) - 2 * (scaled @ scaled.T), 0.0)
+    computed = np.exp(-kernel.formula.gamma * distances)
+    for j in range(25):
+        bound = kernel.error_bound(points, points, np.eye(25)[j], FeatureSums.PRODUCTS)
+        assert (bound >= kernel.error_bound(points, points, np.eye(25)[j])).all()
+        for i in range(25):
+            assert abs(mpmath.mpf(computed[i, j]) - exact_value(kernel, dense[i], dense[j])) <= bound[i]
+
+
+def test_samples_far_from_the_origin_take_differences():
+    points, formula = Points(samples(1.0, "shifted")), Gaussian(0.3).formula
+    assert not takes_norms(formula, points)
+    assert not takes_norms(formula, points.take([3, 5]))
+    weights = np.ones(25)
+    np.testing.assert_array_equal(
+        Gaussian(0.3).error_bound(points, points, weights, FeatureSums.PRODUCTS),
+        Gaussian(0.3).error_bound(points, points, weights),
+    )
+    assert not takes_norms(Laplacian(0.3).formula, Points(samples(1.0, "dense")))
 
 
 def test_bounds_are_not_too_wide():

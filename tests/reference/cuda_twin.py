@@ -5,6 +5,8 @@ GPU. So is an operation on arrays of a GPU that is not the current one: all of t
 tensor core computes is computed from the same halves, in float32.
 """
 
+from typing import ClassVar
+
 import numpy as np
 from scipy import sparse
 
@@ -14,25 +16,35 @@ from maxmargin.backends.numpy_backend import NumpySubproblem, PreciseNumpySubpro
 from maxmargin.cuda import (
     block_values,
     device,
+    device_table,
+    halves,
     kernel_values,
     landmarks,
     prediction,
+    product_costs,
     products,
     samples,
     sparse_values,
     transfer,
 )
 from maxmargin.kernels.formula import OuterFunction, Term
+from maxmargin.machines import devices
 from maxmargin.machines.validation import device_arrays
+from maxmargin.search import device_trials
 
 #: The modules that ask for CuPy.
 MODULES = [
     block_values,
     device,
     device_arrays,
+    device_table,
+    device_trials,
+    devices,
+    halves,
     kernel_values,
     landmarks,
     prediction,
+    product_costs,
     products,
     samples,
     sparse_values,
@@ -82,6 +94,18 @@ class Runtime:
     """GPUs, and the memory of each: in place of CuPy's runtime and of its pool."""
 
     free = 10**12
+
+    cudaDevAttrMultiProcessorCount = 16  # noqa: N815  # the name in CuPy
+
+    #: Multiprocessors, kHz, and the rate of float32 relative to that of float64: those of an H200.
+    attributes: ClassVar = {16: 132, 13: 1_980_000, 87: 2}
+
+    def deviceGetAttribute(self, attribute, number):
+        return self.attributes[attribute]
+
+    def getDevice(self):
+        return Device.current
+
     CUDARuntimeError = RuntimeError
 
     def getDeviceCount(self):
@@ -179,7 +203,7 @@ class NumpyInPlaceOfCupy:
         return Device(number)
 
     def from_dlpack(self, array):
-        return on_device(array.get())
+        return array if isinstance(array, DeviceArray) else on_device(array.get())
 
     def __getattr__(self, name):
         function = getattr(np, name)
@@ -216,8 +240,12 @@ def tensor(left, rows, right, columns, weights, store):
     return _finished(values.astype(np.float32), weights, store)
 
 
-def launch_direct(formula, left, rows, right, columns, weights, real, store):
+def launch_direct(formula, left, rows, right, columns, weights, real, store, unit):
     """Twin of `products._launch_direct`."""
+    if unit is not None:
+        assert real == "double"
+        sums = split_sums(formula.term, *(_rows(*side).get() for side in ((left, rows), (right, columns))), unit)
+        return _finished(on_device(_function(formula, sums, scaled=False)), weights, store)
     precision = np.float64 if real == "double" else np.float32
     with np.errstate(over="ignore"):
         x, z = _rows(left, rows).astype(precision)[:, None], _rows(right, columns).astype(precision)[None]
@@ -229,6 +257,62 @@ def launch_direct(formula, left, rows, right, columns, weights, real, store):
         terms = np.abs(x - z) if formula.term is Term.ABSOLUTE else (x - z) ** 2
     values = _function(formula, terms.sum(axis=2), scaled=False)
     return _finished(values.astype(precision), weights, store)
+
+
+def precise_tensor(samples, rows, columns, weights):
+    """Twin of `products._precise_tensor`."""
+    x, z = (_rows(samples.data, index).astype(np.float64) for index in (rows, columns))
+    inner = x @ z.T
+    if samples.formula.function is OuterFunction.EXPONENTIAL:
+        norms = (_rows(samples.squared_norms, index) for index in (rows, columns))
+        inner = np.maximum(np.add.outer(*norms) - 2 * inner, 0.0)
+    return _finished(_function(samples.formula, inner, scaled=False), weights, store=False)
+
+
+def split_sums(term, left, right, unit):
+    """Return sums over features in pairs of float32, feature by feature as in `sources/direct.cu`."""
+    sums = np.zeros((len(left), len(right)), np.float32), np.zeros((len(left), len(right)), np.float32)
+    for x, z in zip(left.T, right.T, strict=True):
+        x, z = _pair(x[:, None].astype(np.float64) * unit), _pair(z[None].astype(np.float64) * unit)
+        if term is Term.PRODUCT:
+            part = _product_of_pairs(x, z)
+        else:
+            d = _sum_of_pairs(x, (-z[0], -z[1]))
+            sign = np.where(d[0] < 0, np.float32(-1), np.float32(1))
+            part = _product_of_pairs(d, d) if term is Term.SQUARED else (d[0] * sign, d[1] * sign)
+        sums = _sum_of_pairs(sums, part)
+    return (sums[0].astype(np.float64) + sums[1]) / (unit if term is Term.ABSOLUTE else unit**2)
+
+
+def _pair(values):
+    high = values.astype(np.float32)
+    return high, (values - high).astype(np.float32)
+
+
+def _two_sum(a, b):
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
+
+
+def _fast_two_sum(a, b):
+    s = a + b
+    return s, b - (s - a)
+
+
+def _sum_of_pairs(x, y):
+    s, t = _two_sum(x[0], y[0]), _two_sum(x[1], y[1])
+    v = _fast_two_sum(s[0], s[1] + t[0])
+    return _fast_two_sum(v[0], t[1] + v[1])
+
+
+def _product_of_pairs(x, y):
+    def fma(a, b, c):  # the product is exact in float64
+        return (a.astype(np.float64) * b + c).astype(np.float32)
+
+    c = x[0] * y[0]
+    cross = fma(x[1], y[0], fma(x[0], y[1], x[1] * y[1]))
+    return _fast_two_sum(c, fma(x[0], y[0], -c) + cross)
 
 
 def _function(formula, inner, scaled):
@@ -243,7 +327,7 @@ def _function(formula, inner, scaled):
 
 def _finished(values, weights, store):
     assert store or (weights.dtype == np.float64 and weights.flags.c_contiguous)
-    return values if store else (values.astype(np.float64) @ weights.astype(np.float64))[None]
+    return values if store else (weights.astype(np.float64) @ values.astype(np.float64).T)[None]
 
 
 def install(monkeypatch):
@@ -254,6 +338,8 @@ def install(monkeypatch):
     monkeypatch.setattr(sparse_values, "cupy_sparse", SparseModule)
     monkeypatch.setattr(products, "_tensor", tensor)
     monkeypatch.setattr(products, "_launch_direct", launch_direct)
+    monkeypatch.setattr(products, "_precise_tensor", precise_tensor)
+    monkeypatch.setattr(products, "_shared_memory", lambda number: 232_448)
     return twin
 
 

@@ -15,14 +15,16 @@ import numpy as np
 
 from maxmargin import _sparse as sparse
 from maxmargin.cuda.device import DeviceError, cupy
-from maxmargin.cuda.kernel_values import KernelValues, kernel_values, values_of_table
-from maxmargin.cuda.samples import DeviceSamples, dense_rows, fits_on_device, free_memory, is_extreme, scaled_table
+from maxmargin.cuda.halves import is_extreme
+from maxmargin.cuda.kernel_values import KernelValues, StoredProducts, kernel_values, values_of_table
+from maxmargin.cuda.samples import DeviceSamples, dense_rows, fits_on_device, free_memory, scaled_table
 from maxmargin.cuda.sparse_values import SparseValues, fits_sparse, takes_sparse
 from maxmargin.deadline import check_deadline
 from maxmargin.kernels.formula import KernelFormula
 from maxmargin.kernels.kernel import Kernel
 from maxmargin.kernels.native_kernel import NativeKernel
 from maxmargin.kernels.points import Points
+from maxmargin.kernels.split_sums import FeatureSums
 
 #: The fraction of the free memory for the rows and columns of a block; their halves take several times as much.
 TABLE_FRACTION = 0.05
@@ -41,16 +43,18 @@ def values_of_points(kernel: Kernel, points: Points, device: int) -> KernelValue
     return _values_without_table(kernel, points, device)
 
 
-def precise_values_of_points(kernel: Kernel, points: Points, device: int) -> KernelValues:
-    """Return the same for products in float64."""
+def precise_values_of_points(
+    kernel: Kernel, points: Points, device: int, sums: FeatureSums = FeatureSums.DOUBLE
+) -> KernelValues:
+    """Return the same for products in float64; blocks of samples have sums over features in float64 in any case."""
     if fits_on_device(points, device):
-        return values_of_table(kernel, lambda formula: DeviceSamples.on_device(formula, points, device))
+        return values_of_table(kernel, lambda formula: DeviceSamples.on_device(formula, points, device, sums))
     return _values_without_table(kernel, points, device)
 
 
 def _values_without_table(kernel: Kernel, points: Points, device: int) -> KernelValues:
     """Return the values of sparse data from sparse products where that is possible, others by blocks."""
-    if not sparse.issparse(points.data):
+    if not sparse.issparse(points.table):
         return BlockValues(kernel, points)
 
     def values_of(part: NativeKernel) -> KernelValues:
@@ -102,7 +106,7 @@ def table_rows(width: int) -> int:
 
 
 @dataclass(frozen=True)
-class BlockValues:
+class BlockValues(StoredProducts):
     """Values between rows of data in host memory, dense or CSR.
 
     Parameters
@@ -116,7 +120,7 @@ class BlockValues:
     points: Points
 
     def __post_init__(self) -> None:
-        width = self.points.data.shape[1]
+        width = self.points.table.shape[1]
         if table_rows(width) < min(MIN_TABLE_ROWS, self.size):
             raise DeviceError(
                 f"a block of rows with {width:,} features does not fit into the memory of the GPU; use fewer features "
@@ -125,7 +129,7 @@ class BlockValues:
 
     @property
     def size(self) -> int:
-        return int(self.points.data.shape[0])
+        return int(self.points.table.shape[0])
 
     def square(self, rows: Any, columns: Any) -> Any:
         return self._stored(rows, columns, prepared, lambda tile: tile.values.square(tile.rows, tile.columns))
@@ -174,7 +178,7 @@ class BlockValues:
         return self.points.pick(np.arange(self.size) if numbers is None else numbers.get())
 
     def _tiles(self, rows: Points, columns: Points, samples_of: SamplesOf) -> Iterator[tuple[slice, slice, Tile]]:
-        most = table_rows(self.points.data.shape[1])
+        most = table_rows(self.points.table.shape[1])
         width = max(1, min(len(columns), most // 2))
         height = max(1, most - width)
         for first in range(0, len(columns), width):

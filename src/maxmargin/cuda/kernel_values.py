@@ -25,6 +25,11 @@ from maxmargin.kernels.native_kernel import NativeKernel
 BLOCK_VALUES, BLOCK_COLUMNS = 2**26, 4096
 
 
+#: Functions, and functions times features, up to which sums are fused: more are multiplied from stored blocks. By
+#: arithmetic: a value is computed again for each 16 functions, at 3 · features multiplications on tensor cores.
+MAX_FUSED_FUNCTIONS, MAX_FUSED_WORK = 64, 2**15
+
+
 class KernelValues(Protocol):
     """Kernel values between rows and columns, which are int32 device arrays of row numbers of the same table.
 
@@ -44,12 +49,20 @@ class KernelValues(Protocol):
         """Return rows whose sum is Σ_j weights_j k(row, column_j), with values in float32."""
         ...
 
+    def several_products(self, rows: Any, columns: Any, weights: Any) -> Any:
+        """Return Σ_j weights_jc k(row, column_j) for every row and function c, with values in float32."""
+        ...
+
     def precise_square(self, rows: Any, columns: Any) -> Any:
         """Return the values in float64."""
         ...
 
     def precise_product(self, rows: Any, columns: Any, weights: Any) -> Any:
         """Return Σ_j weights_j k(row, column_j) in float64."""
+        ...
+
+    def precise_several_products(self, rows: Any, columns: Any, weights: Any) -> Any:
+        """Return Σ_j weights_jc k(row, column_j) for every row and function c in float64."""
         ...
 
 
@@ -85,8 +98,21 @@ def values_of_table(kernel: Kernel, samples_of: Callable[[KernelFormula], Device
     return kernel_values(kernel, lambda part: FormulaValues(samples_of(part.formula)))
 
 
+class StoredProducts:
+    """Sums of several functions from stored blocks of values."""
+
+    def several_products(self: KernelValues, rows: Any, columns: Any, weights: Any) -> Any:
+        """Return the sums, with values in float32."""
+        index = _numbers(self, rows), _numbers(self, columns)
+        return product_by_blocks(self.square, *index, weights.astype(np.float32))
+
+    def precise_several_products(self: KernelValues, rows: Any, columns: Any, weights: Any) -> Any:
+        """Return the sums in float64."""
+        return product_by_blocks(self.precise_square, _numbers(self, rows), _numbers(self, columns), weights)
+
+
 @dataclass(frozen=True)
-class FormulaValues:
+class FormulaValues(StoredProducts):
     """Values of a built-in kernel between rows of a dense table."""
 
     samples: DeviceSamples
@@ -106,6 +132,21 @@ class FormulaValues:
 
     def precise_product(self, rows: Any, columns: Any, weights: Any) -> Any:
         return products.precise_product(self.samples, rows, columns, weights)
+
+    def several_products(self, rows: Any, columns: Any, weights: Any) -> Any:
+        if self._stores(weights):
+            return super().several_products(rows, columns, weights)
+        return products.several_products(self.samples, rows, columns, weights)
+
+    def precise_several_products(self, rows: Any, columns: Any, weights: Any) -> Any:
+        if self._stores(weights):
+            return super().precise_several_products(rows, columns, weights)
+        return products.precise_several_products(self.samples, rows, columns, weights)
+
+    def _stores(self, weights: Any) -> bool:
+        """Whether values are computed once and stored, since so many functions would compute them several times."""
+        functions = weights.shape[1]
+        return bool(functions > MAX_FUSED_FUNCTIONS or functions * self.samples.width > MAX_FUSED_WORK)
 
 
 @dataclass(frozen=True)
@@ -130,6 +171,12 @@ class ScaledValues:
 
     def precise_product(self, rows: Any, columns: Any, weights: Any) -> Any:
         return self.values.precise_product(rows, columns, weights) * self.factor
+
+    def several_products(self, rows: Any, columns: Any, weights: Any) -> Any:
+        return self.values.several_products(rows, columns, weights) * self.factor
+
+    def precise_several_products(self, rows: Any, columns: Any, weights: Any) -> Any:
+        return self.values.precise_several_products(rows, columns, weights) * self.factor
 
 
 @dataclass(frozen=True)
@@ -156,9 +203,17 @@ class SumOfValues:
     def precise_product(self, rows: Any, columns: Any, weights: Any) -> Any:
         return self.first.precise_product(rows, columns, weights) + self.second.precise_product(rows, columns, weights)
 
+    def several_products(self, rows: Any, columns: Any, weights: Any) -> Any:
+        first, second = (one.several_products(rows, columns, weights) for one in (self.first, self.second))
+        return first + second
+
+    def precise_several_products(self, rows: Any, columns: Any, weights: Any) -> Any:
+        first, second = (one.precise_several_products(rows, columns, weights) for one in (self.first, self.second))
+        return first + second
+
 
 @dataclass(frozen=True)
-class ProductOfValues:
+class ProductOfValues(StoredProducts):
     """first · second."""
 
     first: KernelValues
@@ -172,16 +227,18 @@ class ProductOfValues:
         return self.first.square(rows, columns) * self.second.square(rows, columns)
 
     def product_parts(self, rows: Any, columns: Any, weights: Any) -> Any:
-        return product_by_blocks(self.square, self._numbers(rows), columns, weights.astype(np.float32)[:, None]).T
+        return product_by_blocks(self.square, _numbers(self, rows), columns, weights.astype(np.float32)[:, None]).T
 
     def precise_square(self, rows: Any, columns: Any) -> Any:
         return self.first.precise_square(rows, columns) * self.second.precise_square(rows, columns)
 
     def precise_product(self, rows: Any, columns: Any, weights: Any) -> Any:
-        return product_by_blocks(self.precise_square, self._numbers(rows), columns, weights[:, None])[:, 0]
+        return product_by_blocks(self.precise_square, _numbers(self, rows), columns, weights[:, None])[:, 0]
 
-    def _numbers(self, rows: Any) -> Any:
-        return cupy().arange(self.size, dtype=np.int32) if rows is None else rows
+
+def _numbers(values: KernelValues, rows: Any) -> Any:
+    """Return row numbers in place of None, which stands for all rows."""
+    return cupy().arange(values.size, dtype=np.int32) if rows is None else rows
 
 
 def product_by_blocks(square: Callable[[Any, Any], Any], rows: Any, columns: Any, weights: Any) -> Any:

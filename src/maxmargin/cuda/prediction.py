@@ -30,6 +30,7 @@ from maxmargin.deadline import check_deadline
 from maxmargin.kernels.kernel import Kernel
 from maxmargin.kernels.native_kernel import NativeKernel
 from maxmargin.kernels.points import Points
+from maxmargin.kernels.split_sums import FeatureSums
 
 #: Decision values in single precision are off by at most this, relative to the root mean square of the function
 #: without its offset, as far as a sample of the rows tells: the default tolerance of a fit.
@@ -46,10 +47,6 @@ MIN_SPARSE_WIDTH, MIN_ZEROS = 4096, 128
 
 #: Stored values of a block of samples that are not expanded.
 STORED_PER_BLOCK = 2**23
-
-#: Each of up to so many functions is a fused product if samples have at most `MAX_FUSED_WIDTH` features: computing a
-#: value four times takes less time than storing it.
-MAX_FUSED_FUNCTIONS, MAX_FUSED_WIDTH = 4, 128
 
 #: Kernel values between two checks of limits and Ctrl-C.
 VALUES_PER_BLOCK = 2**36
@@ -132,14 +129,21 @@ def _sparse_row_blocks(samples: Points) -> Iterator[slice]:
         yield slice(start, stop)
 
 
-def host_product(device: str, kernel: Kernel, rows: Points, columns: Points, weights: Floats) -> Floats:
+def host_product(
+    device: str,
+    kernel: Kernel,
+    rows: Points,
+    columns: Points,
+    weights: Floats,
+    sums: FeatureSums = FeatureSums.DOUBLE,
+) -> Floats:
     """Return Σ_c k(row, column c) weights[c] for every row in float64; both are samples of the same data on the host.
 
-    The GPU sums differences like the CPU; the results agree to rounding errors.
+    The results agree with those of the CPU to rounding errors, which `Kernel.error_bound` bounds for these `sums`.
     """
     xp, number = cupy(), open_device(device)
     with xp.cuda.Device(number):
-        values = precise_values_of_points(kernel, rows, number)
+        values = precise_values_of_points(kernel, rows, number, sums)
         at, to = (xp.asarray(points.index.astype(np.int32)) for points in (rows, columns))
         out: Floats = values.precise_product(at, to, xp.asarray(weights)).get()
     return out
@@ -176,7 +180,7 @@ class _Block:
         xp, every = cupy(), cupy().arange(len(self.samples), dtype=np.int32)
         if self.samples.size * len(self.support) < MIN_SINGLE_WORK:
             return self._precise_sums(every) + self.offsets
-        sums = self._sums(every, self._single_product, prepared)
+        sums = self._sums(every, _single_product, prepared)
         audited = every[:: -(-len(every) // AUDITED_ROWS)]
         exact = self._precise_sums(audited)
         error = SAFETY_FACTOR * xp.abs(sums[audited] - exact).max(axis=0)
@@ -187,7 +191,7 @@ class _Block:
         return sums + self.offsets
 
     def _precise_sums(self, rows: Any) -> Any:
-        return self._sums(rows, _precise_product, DeviceSamples.of_table)
+        return self._sums(rows, _precise_product, DeviceSamples.near_table)
 
     def _sums(self, rows: Any, product: Callable[[KernelValues, Any, Any, Any], Any], samples_of: SamplesOf) -> Any:
         """Return the sums of every function for some rows, over one part of the support vectors after the other."""
@@ -207,16 +211,14 @@ class _Block:
                     out[:, segment.functions] += product(tile.values, tile.rows, columns, weights)
         return out
 
-    def _single_product(self, values: KernelValues, rows: Any, columns: Any, weights: Any) -> Any:
-        fused = self.samples.shape[1] <= MAX_FUSED_WIDTH and weights.shape[1] <= MAX_FUSED_FUNCTIONS
-        if fused or weights.shape[1] == 1:
-            xp = cupy()
-            each = [xp.ascontiguousarray(weights[:, c]) for c in range(weights.shape[1])]
-            return xp.stack([values.product_parts(rows, columns, one).sum(axis=0) for one in each], axis=1)
-        return product_by_blocks(values.square, rows, columns, weights.astype(np.float32))
+
+def _single_product(values: KernelValues, rows: Any, columns: Any, weights: Any) -> Any:
+    if weights.shape[1] == 1:
+        return values.product_parts(rows, columns, weights[:, 0]).sum(axis=0)[:, None]
+    return values.several_products(rows, columns, weights)
 
 
 def _precise_product(values: KernelValues, rows: Any, columns: Any, weights: Any) -> Any:
     if weights.shape[1] == 1:
         return values.precise_product(rows, columns, weights[:, 0])[:, None]
-    return product_by_blocks(values.precise_square, rows, columns, weights)
+    return values.precise_several_products(rows, columns, weights)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.cuda.device import cupy, cupy_sparse
-from maxmargin.cuda.kernel_values import parts_of, product_by_blocks
+from maxmargin.cuda.kernel_values import StoredProducts, parts_of, product_by_blocks
 from maxmargin.cuda.samples import free_memory, prepared_once
 from maxmargin.kernels.formula import FeatureGammas, KernelFormula, OuterFunction, Term
 from maxmargin.kernels.kernel import Kernel
@@ -86,7 +86,7 @@ class SparseSamples:
 
 
 @dataclass(frozen=True)
-class SparseValues:
+class SparseValues(StoredProducts):
     """Values of a built-in kernel between CSR samples.
 
     Attributes

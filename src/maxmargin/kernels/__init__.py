@@ -6,6 +6,8 @@
 - `function_kernel`: `FunctionKernel`, a callable k(X, Z) given by the user
 - `points`: `Points`, a view of the samples that kernels compare
 - `rounding`: bounds on the rounding errors of kernel values
+- `device_rows`: samples in the memory of a device, as kernels on the host see them
+- `split_sums`: sums over features in pairs of float32, for devices whose float64 is slow, and their errors
 - `formula`, `native_kernel`, `kernel_columns`, `float32_kernel`: the interface to the native loops
 
 The names in `__all__` are public. Names for `SVC(kernel=...)` are looked up in `KERNELS`; `Kernel` objects and

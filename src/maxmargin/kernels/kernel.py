@@ -17,6 +17,7 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.double_double import DoubleDouble
 from maxmargin.kernels.points import Points, as_points
+from maxmargin.kernels.split_sums import FeatureSums
 from maxmargin.precision import UNIT_ROUNDOFF
 
 #: Side of the square blocks from which the diagonal of a kernel matrix is read: one call for several samples.
@@ -56,10 +57,13 @@ class Kernel(ABC):
         """Return numbers m with |k(x_i, x_j)| ≤ m_i m_j: by default √k(x, x), for a positive semi-definite kernel."""
         return np.sqrt(np.abs(self.diagonal(points)))
 
-    def error_bound(self, rows: Points, columns: Points, weights: Floats) -> Floats:
+    def error_bound(
+        self, rows: Points, columns: Points, weights: Floats, sums: FeatureSums = FeatureSums.DOUBLE
+    ) -> Floats:
         """Return a bound on Σ_j weights_j |rounding error of k(row, column_j)| for every row.
 
-        It is 0 by default: the values of a kernel that a user writes are the kernel.
+        `sums` is the arithmetic of sums over features. It is 0 by default: the values of a kernel that a user writes
+        are the kernel.
         """
         return np.zeros(len(rows))
 
@@ -141,8 +145,10 @@ class Sum(_Combination):
         errors = self.first.diagonal_error(points) + self.second.diagonal_error(points)
         return np.asarray(errors + 2 * UNIT_ROUNDOFF * self.magnitudes(points) ** 2)
 
-    def error_bound(self, rows: Points, columns: Points, weights: Floats) -> Floats:
-        errors = self.first.error_bound(rows, columns, weights) + self.second.error_bound(rows, columns, weights)
+    def error_bound(
+        self, rows: Points, columns: Points, weights: Floats, sums: FeatureSums = FeatureSums.DOUBLE
+    ) -> Floats:
+        errors = sum(one.error_bound(rows, columns, weights, sums) for one in (self.first, self.second))
         return np.asarray(errors + self._error_of_operation(rows, columns, weights))
 
     def evaluate_extended(self, left: Points, right: Points, threads: int = 1) -> DoubleDouble:
@@ -166,12 +172,14 @@ class Product(_Combination):
                 errors = errors + 1.01 * other.magnitudes(points) ** 2 * one.diagonal_error(points)
         return np.where(np.isnan(errors), np.inf, errors)  # 0 times an overflow: no bound is known
 
-    def error_bound(self, rows: Points, columns: Points, weights: Floats) -> Floats:
+    def error_bound(
+        self, rows: Points, columns: Points, weights: Floats, sums: FeatureSums = FeatureSums.DOUBLE
+    ) -> Floats:
         errors = self._error_of_operation(rows, columns, weights)
         for one, other in ((self.first, self.second), (self.second, self.first)):
             # The product of both errors is covered by the factor 1.01.
             weighted = weights * other.magnitudes(columns)
-            errors = errors + 1.01 * other.magnitudes(rows) * one.error_bound(rows, columns, weighted)
+            errors = errors + 1.01 * other.magnitudes(rows) * one.error_bound(rows, columns, weighted, sums)
         return np.asarray(errors)
 
     def evaluate_extended(self, left: Points, right: Points, threads: int = 1) -> DoubleDouble:
@@ -215,10 +223,12 @@ class Scaled(Kernel):
         errors = self.factor * self.kernel.diagonal_error(points)
         return np.asarray(errors + 2 * UNIT_ROUNDOFF * self.magnitudes(points) ** 2)
 
-    def error_bound(self, rows: Points, columns: Points, weights: Floats) -> Floats:
+    def error_bound(
+        self, rows: Points, columns: Points, weights: Floats, sums: FeatureSums = FeatureSums.DOUBLE
+    ) -> Floats:
         left, right = self.magnitudes(rows), self.magnitudes(columns)
         operation = 2 * UNIT_ROUNDOFF * left * float(right @ weights)
-        return np.asarray(self.factor * self.kernel.error_bound(rows, columns, weights) + operation)
+        return np.asarray(self.factor * self.kernel.error_bound(rows, columns, weights, sums) + operation)
 
     def evaluate_extended(self, left: Points, right: Points, threads: int = 1) -> DoubleDouble:
         return self.kernel.evaluate_extended(left, right, threads).scaled(self.factor)

@@ -146,9 +146,9 @@ def _expanded(data: Any, occurring: Indices) -> Floats:
 
 def batches(points: Points) -> list[slice]:
     """Divide samples into batches of at most `PACKED_BYTES` when packed in float64."""
-    width = points.data.shape[1]
-    if sparse.issparse(points.data):
-        width = 2 * points.data.nnz // max(1, points.data.shape[0])  # an index and a value for each stored entry
+    width = points.table.shape[1]
+    if sparse.issparse(points.table):
+        width = 2 * points.table.nnz // max(1, points.table.shape[0])  # an index and a value for each stored entry
     step = max(_native.strip, PACKED_BYTES // (8 * max(1, width)))
     return [slice(start, min(len(points), start + step)) for start in range(0, len(points), step)]
 

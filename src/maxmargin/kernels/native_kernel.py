@@ -10,10 +10,12 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.double_double import DoubleDouble
 from maxmargin.kernels import rounding
+from maxmargin.kernels.device_rows import DeviceRows
 from maxmargin.kernels.formula import KernelFormula
 from maxmargin.kernels.kernel import Kernel
 from maxmargin.kernels.kernel_columns import extended_block, kernel_block, kernel_diagonal
 from maxmargin.kernels.points import Points, as_points
+from maxmargin.kernels.split_sums import FeatureSums
 
 
 class NativeKernel(Kernel):
@@ -30,8 +32,10 @@ class NativeKernel(Kernel):
     def magnitudes(self, points: Points) -> Floats:
         return rounding.magnitudes(self.formula, points)
 
-    def error_bound(self, rows: Points, columns: Points, weights: Floats) -> Floats:
-        return rounding.error_bound(self.formula, rows, columns, weights)
+    def error_bound(
+        self, rows: Points, columns: Points, weights: Floats, sums: FeatureSums = FeatureSums.DOUBLE
+    ) -> Floats:
+        return rounding.error_bound(self.formula, rows, columns, weights, sums)
 
     def largest_error(self, data: Any) -> float:
         uniform = rounding.uniform_error(self.formula, data)
@@ -48,7 +52,9 @@ class NativeKernel(Kernel):
         known = samples.memo.setdefault(("diagonal", self.formula), np.full(samples.count, np.nan))  # for all views
         missing = samples.index[np.isnan(known[samples.index])]
         if len(missing):
-            known[missing] = kernel_diagonal(self.formula, samples.pick(missing))
+            on_device = isinstance(samples.table, DeviceRows)
+            of_formula = rounding.diagonal_from_norms if on_device else kernel_diagonal
+            known[missing] = of_formula(self.formula, samples.pick(missing))
         return np.asarray(known[samples.index])
 
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from maxmargin import _native
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Indices
+from maxmargin.kernels.device_rows import DeviceRows
 from maxmargin.kernels.formula import FeatureGammas
 
 #: Approximate number of bytes of the data that enter a checksum.
@@ -51,27 +52,39 @@ class Points:
 
     Parameters
     ----------
-    data : array, sparse matrix or sequence
+    data : array, sparse matrix, sequence or DeviceRows
         One sample per row. Dense data are converted to C order, sparse data to CSR, both to float64 unless they are
         float32; no copy is made where they already are.
     index : int array, optional
         The rows of the subset; all rows by default.
+
+    Attributes
+    ----------
+    table
+        The data as they are held, possibly on a device.
+    memo : dict
+        Results about the data, shared by all views of them.
     """
 
-    __slots__ = ("_in_order", "data", "index", "memo")
+    __slots__ = ("_in_order", "index", "memo", "table")
 
     def __init__(self, data: Any, index: Indices | None = None) -> None:
         self._in_order = True if index is None else None
         if index is None:
             data = _as_samples(data)
             index = np.arange(_count(data), dtype=np.int64)
-        self.data = data
+        self.table = data
         self.index = index
-        self.memo: dict[Any, Any] = {}  # results about the data, shared by all views of them
+        self.memo: dict[Any, Any] = {}
 
     @classmethod
     def wrap(cls, data: Any) -> Points:
         """Return samples that were validated: a table of numbers, or objects for a user's own kernel."""
+        if isinstance(data, DeviceRows):
+            table, index = data.origin()
+            points = cls(table, index)
+            points.memo = table.memo
+            return points
         return cls(data) if isinstance(data, np.ndarray) or sparse.issparse(data) else cls.as_given(data)
 
     @classmethod
@@ -92,9 +105,14 @@ class Points:
         return len(self.index)
 
     @property
+    def data(self) -> Any:
+        """The data in host memory; those of a device are copied when they are first asked for."""
+        return self.table.in_host_memory() if isinstance(self.table, DeviceRows) else self.table
+
+    @property
     def count(self) -> int:
         """The number of rows of the data, of which these are some."""
-        return _count(self.data)
+        return _count(self.table)
 
     @property
     def in_order(self) -> bool:
@@ -109,7 +127,7 @@ class Points:
 
     def pick(self, index: Indices) -> Points:
         """Return a view of other rows of the same data, by row number of the data."""
-        chosen = Points(self.data, index)
+        chosen = Points(self.table, index)
         chosen.memo = self.memo
         return chosen
 
@@ -141,15 +159,15 @@ class Points:
 
     def checksum(self) -> int:
         """Return a checksum of the data; of large data, only evenly spaced rows are read."""
-        data = self.data.data if sparse.issparse(self.data) else self.data
-        if isinstance(data, np.ndarray) and data.dtype.kind in "fiub":
+        data = self.table.data if sparse.issparse(self.table) else self.table
+        if isinstance(data, np.ndarray | DeviceRows) and data.dtype.kind in "fiub":
             return checksum_of(data)
         count = _count(data)
         return crc32(repr(rows_of(data, np.arange(0, count, max(1, count // CHECKSUM_OBJECTS)))).encode())
 
     def values(self) -> Any:
         """Return the samples themselves, as a user's callable kernel takes them."""
-        return self.data if self.in_order else rows_of(self.data, self.index)
+        return self.data if self.in_order else rows_of(self.table, self.index)
 
 
 def as_points(samples: Any) -> Points:
@@ -245,7 +263,7 @@ def _count(data: Any) -> int:
     return int(data.shape[0]) if hasattr(data, "shape") else len(data)
 
 
-def checksum_of(array: NDArray[Any]) -> int:
+def checksum_of(array: NDArray[Any] | DeviceRows) -> int:
     """Return a checksum of an array; of a large one, only evenly spaced rows are read."""
     rows = np.ascontiguousarray(array[:: max(1, array.nbytes // CHECKSUM_BYTES)])
     return crc32(rows.view(np.uint8).reshape(-1).data)
@@ -253,11 +271,11 @@ def checksum_of(array: NDArray[Any]) -> int:
 
 def evaluation_cost(points: Points) -> int:
     """Return the approximate number of multiplications of a kernel evaluation."""
-    if getattr(points.data, "ndim", 0) != 2:
+    if getattr(points.table, "ndim", 0) != 2:
         return OBJECT_COST
-    stored = getattr(points.data, "nnz", None)
-    width = points.data.shape[1]
-    per_sample = width if stored is None else SPARSE_COST_FACTOR * (stored // max(1, points.data.shape[0]))
+    stored = getattr(points.table, "nnz", None)
+    width = points.table.shape[1]
+    per_sample = width if stored is None else SPARSE_COST_FACTOR * (stored // max(1, points.table.shape[0]))
     return int(per_sample) + EVALUATION_OVERHEAD
 
 
@@ -266,9 +284,9 @@ def extended_cost(points: Points, together: int) -> int:
 
     Sparse samples are expanded to the features of the `together` samples of a block.
     """
-    if getattr(points.data, "ndim", 0) != 2:
+    if getattr(points.table, "ndim", 0) != 2:
         return OBJECT_COST
-    width = int(points.data.shape[1])
-    if sparse.issparse(points.data):
-        width = min(width, together * (points.data.nnz // max(1, points.data.shape[0]) + 1))
+    width = int(points.table.shape[1])
+    if sparse.issparse(points.table):
+        width = min(width, together * (points.table.nnz // max(1, points.table.shape[0]) + 1))
     return width + EVALUATION_OVERHEAD

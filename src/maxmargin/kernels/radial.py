@@ -15,6 +15,7 @@ import numpy as np
 from maxmargin import _native
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
+from maxmargin.kernels.device_rows import DeviceRows
 from maxmargin.kernels.formula import FeatureGammas, KernelFormula, OuterFunction, Term
 from maxmargin.kernels.native_kernel import NativeKernel, check_gamma, feature_gammas
 from maxmargin.kernels.points import Points, as_points
@@ -71,8 +72,8 @@ class RadialKernel(NativeKernel):
             return
         key = ("within float64", gammas)
         if key not in points.memo:
-            self.formula.factors_of(points.data.shape[1])
-            stored = points.data.data if sparse.issparse(points.data) else points.data
+            self.formula.factors_of(points.table.shape[1])
+            stored = _values_or_extremes(points)
             largest = _native.largest_absolute(stored.reshape(-1), 1) * gammas.largest_factor
             if not largest < MAX_PRODUCT:
                 raise ValueError(
@@ -112,9 +113,16 @@ class ChiSquared(RadialKernel):
 
     def check(self, points: Points) -> None:
         super().check(points)
-        stored = points.data.data if sparse.issparse(points.data) else points.data
+        stored = _values_or_extremes(points)
         if stored.size and stored.min() < 0:
             raise ValueError(
                 "the chi-squared kernel compares histograms: every feature must be at least 0. "
                 "Shift or scale the data (for example with MinMaxScaler), or use kernel='laplacian'."
             )
+
+
+def _values_or_extremes(points: Points) -> Any:
+    """Return the stored values of the data; of those on a device, the extremes of each feature, which are copied."""
+    if isinstance(points.table, DeviceRows):
+        return points.table.extremes()
+    return points.table.data if sparse.issparse(points.table) else points.table

@@ -16,7 +16,8 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from maxmargin.machines.validation.device_arrays import host_array
+from maxmargin.cuda.device_table import DeviceTable
+from maxmargin.machines.validation.device_arrays import host_array, training_samples
 from maxmargin.machines.validation.samples import check_finite_targets, check_labels, check_samples, check_vector
 from maxmargin.problems import Status
 from maxmargin.solvers import Callback, StoppingRule
@@ -135,6 +136,10 @@ class Machine:
         """Whether results are arrays of the library of these samples, which are in host memory."""
         return False
 
+    def _trains_in_place(self, table: DeviceTable) -> bool:
+        """Whether `fit` takes samples in the memory of a GPU as they are."""
+        return False
+
     # What estimators do as scikit-learn does.
 
     _not_fitted_error: type[Exception] = NotFittedError
@@ -154,7 +159,7 @@ class Machine:
 
     def _validate_samples(self, X: Any, reset: bool) -> Any:
         """Return a table of samples as an array or CSR, of as many features as those of the fit unless it is one."""
-        X = check_samples(X)
+        X = X.check(None, type(self).__name__) if isinstance(X, DeviceTable) else check_samples(X)
         if reset:
             self.n_features_in_ = X.shape[1]
         elif X.shape[1] != self.n_features_in_:
@@ -194,14 +199,14 @@ def parameter_names(kind: type[Machine]) -> tuple[str, ...]:
 def keeping_previous_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
     """Return a method `fit` that leaves the estimator as it was if there is not enough memory, and says so.
 
-    Its arrays are in host memory.
+    Its arrays are in host memory, but for samples on the GPU that trains on them.
     """
 
     @wraps(fit)
     def fit_or_restore(self: Any, *arguments: Any, **named: Any) -> Any:
         before = dict(vars(self))
-        arguments = tuple(host_array(self, value) for value in arguments)
-        named = {name: host_array(self, value) for name, value in named.items()}
+        arguments = tuple((host_array if k else training_samples)(self, value) for k, value in enumerate(arguments))
+        named = {name: (training_samples if name == "X" else host_array)(self, value) for name, value in named.items()}
         try:
             return fit(self, *arguments, **named)
         except MemoryError as error:

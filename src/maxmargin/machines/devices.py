@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from maxmargin.cuda.device import cupy
+from maxmargin.cuda.device_table import DeviceTable
 from maxmargin.kernels import Kernel, Points
-from maxmargin.machines.validation.device_arrays import DeviceTable, device_of_samples
+from maxmargin.machines.validation.device_arrays import device_of_samples
 from maxmargin.models import ComputedKernelBlocks
 from maxmargin.models.device_blocks import DeviceKernelBlocks
 
 #: With fewer samples than this, "auto" stays on the CPU: a fit takes it less than the start of a GPU.
 MIN_SAMPLES_FOR_GPU = 10_000
+
+#: Fewer values than this are read by the CPU in the time of a launch.
+MIN_VALUES_ON_DEVICE = 2**20
 
 #: With more features of all samples than this, 8 GB as a dense table, "auto" stays on the CPU.
 MAX_VALUES_FOR_GPU = 10**9
@@ -26,12 +31,14 @@ def choose_device(wanted: Any, kernel: Kernel | None, X: Any, supported: bool = 
 
     if wanted == "cpu":
         return "cpu"
+    if isinstance(X, DeviceTable):
+        there = device_of_samples(wanted, X)
+        wanted = there if wanted == "auto" else wanted
     if not isinstance(wanted, str):
         raise ValueError(f"device must be {NAMES}, not {wanted!r}")
     supported_kernel = is_supported(kernel)
     if wanted == "auto":
-        large, small = X.shape[0] >= MIN_SAMPLES_FOR_GPU, X.shape[0] * X.shape[1] <= MAX_VALUES_FOR_GPU
-        return "cuda" if supported_kernel and supported and large and small and is_available() else "cpu"
+        return "cuda" if supported_kernel and supported and is_worthwhile(X) and is_available() else "cpu"
     open_device(wanted)
     if not supported_kernel:
         raise DeviceError(
@@ -41,11 +48,41 @@ def choose_device(wanted: Any, kernel: Kernel | None, X: Any, supported: bool = 
     return wanted
 
 
+def is_worthwhile(X: Any) -> bool:
+    """Whether samples are enough, and not too many, for "auto" to choose a GPU."""
+    rows, features = X.shape
+    return bool(rows >= MIN_SAMPLES_FOR_GPU and rows * features <= MAX_VALUES_FOR_GPU)
+
+
+def trains_in_place(wanted: Any, kernel: Any, table: DeviceTable, supported: bool) -> bool:
+    """Whether samples in the memory of a GPU are used there by a fit, as far as the parameters tell.
+
+    `kernel` and `supported` are as the user gave the one and as in `choose_device`.
+    """
+    from maxmargin.cuda.kernel_values import is_supported
+
+    if wanted == "cpu" or table.array.ndim != 2 or not (isinstance(kernel, str) or is_supported(kernel)):
+        return False
+    return kernel != "precomputed" and (wanted != "auto" or (supported and is_worthwhile(table)))
+
+
+def copied_to_device(table: Any, device: str) -> Any:
+    """Return a dense table with a copy on a GPU, which computes products with it; few values and too many stay here."""
+    if device == "cpu" or table.size < MIN_VALUES_ON_DEVICE:
+        return table
+    from maxmargin.cuda.device import open_device
+    from maxmargin.cuda.samples import fits_on_device
+
+    number, points = open_device(device), Points(table)
+    with cupy().cuda.Device(number):
+        return DeviceTable.copy_of(points.data, number) if fits_on_device(points, number) else table
+
+
 def kernel_blocks(wanted: Any, kernel: Kernel, X: Any, support: Points) -> ComputedKernelBlocks | DeviceKernelBlocks:
     """Return the kernel values of samples, which are checked, with support vectors, on the device that is wanted."""
     if isinstance(X, DeviceTable):
         device = choose_device(device_of_samples(wanted, X), kernel, X)
-        X.check_domain(kernel)
+        kernel.check(Points.wrap(X))
         return DeviceKernelBlocks(kernel, X.array, support, device)
     points = Points.wrap(X)
     kernel.check(points)

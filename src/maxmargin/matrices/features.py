@@ -19,6 +19,7 @@ from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import TimeLimitReachedError, check_deadline, seconds_until_deadline
 from maxmargin.double_double import DoubleDouble, exact_sum
+from maxmargin.kernels.device_rows import DeviceRows
 from maxmargin.kernels.points import Points
 from maxmargin.matrices.numerics import inner
 from maxmargin.matrices.rounding import Errors, sum_errors
@@ -78,7 +79,7 @@ class Features:
     @property
     def width(self) -> int:
         """The number of features, without the constant one."""
-        return int(self.points.data.shape[1])
+        return int(self.points.table.shape[1])
 
     @property
     def dimension(self) -> int:
@@ -88,13 +89,19 @@ class Features:
     @cached_property
     def stored(self) -> int:
         """The number of stored values of all rows: the cost of a pass over the data."""
-        data = self.points.data
+        data = self.points.table
         if not sparse.issparse(data):
             return self.size * self.width
         if self.points.in_order:
             return int(data.nnz)
         index = self.points.index
         return int((data.indptr[index + 1] - data.indptr[index]).sum())
+
+    @property
+    def device_rows(self) -> DeviceRows | None:
+        """The rows in the memory of a device, which then computes products with them; None in host memory."""
+        table = self.points.table
+        return table if isinstance(table, DeviceRows) else None
 
     def threads_for(self, multiplications: int) -> int:
         """Return the number of threads for a number of multiplications."""
@@ -110,9 +117,13 @@ class Features:
         check_deadline()
         if not weights.any():
             return np.zeros(self.size)
-        out = np.empty(self.size)
-        threads = self.threads_for(self.stored)
-        _native.row_decisions(self.native, np.ascontiguousarray(weights[:-1]), out, threads)
+        table = self.device_rows
+        if table is not None:
+            out = table.decisions(weights[:-1], self._indices)
+        else:
+            out = np.empty(self.size)
+            threads = self.threads_for(self.stored)
+            _native.row_decisions(self.native, np.ascontiguousarray(weights[:-1]), out, threads)
         return out + self.constant * weights[-1] if self.constant else out
 
     def weights(self, dual: Floats) -> Floats:
@@ -121,9 +132,11 @@ class Features:
         dual = np.ascontiguousarray(dual, dtype=np.float64)
         if not dual.any():
             return np.zeros(self.dimension)
-        out = np.empty(self.dimension)
-        threads = self.threads_for(self.stored)
-        _native.combine_rows(self.native, dual, out[:-1], threads)
+        out, table = np.empty(self.dimension), self.device_rows
+        if table is not None:
+            out[:-1] = table.combination(dual, self._indices)
+        else:
+            _native.combine_rows(self.native, dual, out[:-1], self.threads_for(self.stored))
         out[-1] = self.constant * dual.sum() if self.constant else 0.0
         return out
 
@@ -135,6 +148,9 @@ class Features:
     def known_squared_norms(self) -> Floats:
         """Return ‖f_i‖² of each row, without the constant feature; computed once for all views of the data."""
         memo = self.points.memo
+        table = self.device_rows
+        if table is not None and "sums of squares" not in memo:
+            memo["sums of squares"] = table.row_sums(True, None)
         if "sums of squares" not in memo:
             began, everything = perf_counter(), Features(Points.wrap(self.points.data), threads=self.threads)
             memo["sums of squares"] = everything.squared_norms()
@@ -192,6 +208,8 @@ class Features:
         known: Floats | None = self.points.memo.get("sums of squares")
         if known is not None:
             return known if self.points.in_order else known[self.points.index]
+        if self.device_rows is not None:
+            return self.known_squared_norms()
         out = np.empty(self.size)
         _native.row_squared_norms(self.native, out, self.threads_for(self.stored))
         return out
@@ -202,11 +220,13 @@ class Features:
 
     def moments(self, factors: Floats, origin: Floats | None = None) -> Moments:
         """Return the zeroth, first and second moments of the rows about `origin`, which must be None for CSR rows."""
-        dense = not sparse.issparse(self.points.data)
+        dense = not sparse.issparse(self.points.table)
         if origin is not None and not dense:
             raise ValueError("moments of sparse rows are about zero: origin must be None")
+        factors, table = np.ascontiguousarray(factors, dtype=np.float64), self.device_rows
+        if table is not None:
+            return Moments(float(factors.sum()), *table.moments(factors, origin, self._indices))
         sums, squares = np.empty(self.width), np.empty((self.width, self.width))
-        factors = np.ascontiguousarray(factors, dtype=np.float64)
         per_row = self.stored // max(1, self.size)
         threads = self.threads_for(self.stored * per_row // (16 if dense else 2))
         origin = _NO_FLOATS if origin is None else origin
@@ -244,6 +264,6 @@ class Features:
         """The largest number of stored values of a row."""
         return (
             self.width
-            if not sparse.issparse(self.points.data)
-            else int(np.diff(self.points.data.indptr).max(initial=0))
+            if not sparse.issparse(self.points.table)
+            else int(np.diff(self.points.table.indptr).max(initial=0))
         )

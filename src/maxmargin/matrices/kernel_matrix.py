@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,11 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import check_deadline
 from maxmargin.double_double import DoubleDouble
 from maxmargin.kernels import Kernel, Linear, NativeKernel, Points
+from maxmargin.kernels.device_rows import DeviceRows
 from maxmargin.kernels.float32_kernel import Float32Kernel, float32_kernel
 from maxmargin.kernels.kernel_columns import KernelColumns, batches, combine_in_batches, kernel_product
 from maxmargin.kernels.points import evaluation_cost, extended_cost
+from maxmargin.kernels.split_sums import FeatureSums
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.rounding import Errors, sum_errors
 from maxmargin.matrices.symmetric_matrix import (
@@ -37,6 +39,9 @@ EXTENDED_ERROR_RATIO = 2.0**-28
 #: Number of rows per block of kernel values in double-double arithmetic.
 EXTENDED_ROWS = 256
 
+#: A block of more than one in so many samples of a device copies all of them to host memory, for later blocks.
+MANY_SAMPLES = 4
+
 #: Number of rows per call of a user's function: a few amortise the call, more might never be used.
 FUNCTION_ROWS = 8
 
@@ -53,12 +58,15 @@ class KernelMatrix:
         Number of threads that compute blocks; the values do not depend on it.
     device : str
         ``"cpu"``, or the GPU that computes products with the matrix, in float64 as well.
+    sums : FeatureSums
+        The arithmetic of sums over features in these products.
     """
 
     kernel: Kernel
     points: Points
     threads: int = 1
     device: str = "cpu"
+    sums: FeatureSums = FeatureSums.DOUBLE
 
     def __post_init__(self) -> None:
         self.kernel.check(self.points)
@@ -93,10 +101,17 @@ class KernelMatrix:
         return self.block(indices, np.arange(self.size))
 
     def block(self, rows: Indices, columns: Indices) -> Floats:
-        left, right = self.points.take(rows), self.points.take(columns)
+        left, right = self._samples(rows, columns)
         if isinstance(self.kernel, NativeKernel):
             return self.kernel.evaluate(left, right, self.threads)
         return self.kernel.evaluate(left, right)
+
+    def _samples(self, rows: Indices, columns: Indices) -> tuple[Points, Points]:
+        """Return some samples twice; of those on a device, few are copied, and for many of them all, once."""
+        left, right = self.points.take(rows), self.points.take(columns)
+        if isinstance(self.points.table, DeviceRows) and MANY_SAMPLES * (len(left) + len(right)) <= self.points.count:
+            return Points(left.values()), Points(right.values())
+        return left, right
 
     def matvec(self, vector: Floats) -> Floats:
         vector = np.asarray(vector, dtype=np.float64)
@@ -107,7 +122,8 @@ class KernelMatrix:
         if self.device != "cpu":
             from maxmargin.cuda.prediction import host_product
 
-            return host_product(self.device, self.kernel, self.points, self.points.take(used), vector[used])
+            columns = self.points.take(used)
+            return host_product(self.device, self.kernel, self.points, columns, vector[used], self.sums)
         if isinstance(self.kernel, NativeKernel):
             return kernel_product(self.kernel.formula, self.points, self.points.take(used), vector[used], self.threads)
         # A user's function is called on at most a quarter of the samples: never on the full matrix.
@@ -116,7 +132,7 @@ class KernelMatrix:
 
     def partial_product(self, rows: Indices, columns: Indices, weights: Floats) -> Floats:
         if isinstance(self.kernel, NativeKernel):
-            left, right = self.points.take(rows), self.points.take(columns)
+            left, right = self._samples(rows, columns)
             return kernel_product(self.kernel.formula, left, right, weights, self.threads)
         return partial_product_by_blocks(self, rows, columns, weights)
 
@@ -154,10 +170,10 @@ class KernelMatrix:
         return float(self.size) * count * extended_cost(self.points, EXTENDED_ROWS + count)
 
     def uncached(self) -> KernelMatrix:
-        return KernelMatrix(self.kernel, self.points, self.threads, self.device)
+        return replace(self)
 
     def take(self, indices: Indices) -> KernelMatrix:
-        return KernelMatrix(self.kernel, self.points.take(indices), self.threads, self.device)
+        return replace(self, points=self.points.take(indices))
 
     def features(self) -> Features | None:
         return Features(self.points, threads=self.threads) if isinstance(self.kernel, Linear) else None
@@ -209,11 +225,14 @@ def expansion_error(matrix: KernelMatrix, columns: KernelMatrix, weights: Floats
     `in_lanes` if the sums are those of the native loops, of at least eight values side by side.
     """
     kernel, magnitude = matrix.kernel, np.abs(weights)
-    values = kernel.error_bound(matrix.points, columns.points, magnitude)
+    in_double = kernel.error_bound(matrix.points, columns.points, magnitude)
+    values = in_double
+    if matrix.sums is not FeatureSums.DOUBLE:
+        values = kernel.error_bound(matrix.points, columns.points, magnitude, matrix.sums)
     size = kernel.magnitudes(matrix.points) * float(kernel.magnitudes(columns.points) @ magnitude)
     roundings = len(weights) + FIXED_ROUNDINGS
     if in_lanes:
         roundings = len(weights) // 8 + FIXED_ROUNDINGS + len(batches(columns.points))
     most = 2.02 * size  # both the exact and the computed value are within these magnitudes
-    of_values = Errors(np.fmin(values, most), np.fmin(EXTENDED_ERROR_RATIO * values, most))
+    of_values = Errors(np.fmin(values, most), np.fmin(EXTENDED_ERROR_RATIO * in_double, most))
     return sum_errors(len(weights), roundings, size).plus(of_values)

@@ -8,6 +8,8 @@ Public: `grid_search`, `GridSearchResult`, `PointScore`, `Point`, `powers`, `cho
 - `leave_one_out`: the same for leave-one-out cross-validation.
 - `cross_validated_search`: `grid_search`: rounds of trials, limits, the journal.
 - `trial_threads`: trials in parallel threads.
+- `path_trials`, `scored_values`: trials that are trained together on the CPU, and which scores allow it.
+- `device_trials`: trials on a GPU, which share the samples.
 - `grid_search_result`: the scores of all points, and the best one.
 - `gradient_search`, `gradient_search_result`: C, ε and a γ for each feature by the gradient of a held-out loss.
 - `held_out_loss`, `hyperparameter_gradient`, `feature_spread`: the loss, its derivatives, and units of γ.

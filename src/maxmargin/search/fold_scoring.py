@@ -21,6 +21,7 @@ from maxmargin.datasets.samples import checksum
 from maxmargin.deadline import TimeLimitReachedError
 from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
 from maxmargin.machines.linear.linear_estimator import LinearEstimator
+from maxmargin.machines.validation.device_arrays import copied_from_gpu
 from maxmargin.machines.validation.parameters import check_count, check_number
 from maxmargin.resources import default_cache_bytes, usable_memory
 from maxmargin.search.grid import Point
@@ -183,6 +184,7 @@ class FoldScorer:
         """Validate the arguments and assign the folds."""
         if not (is_classifier(estimator) or is_regressor(estimator)):
             raise ValueError(f"{type(estimator).__name__} is neither a classifier nor a regressor: it has no score")
+        X, y = copied_from_gpu(X), copied_from_gpu(y)
         X, y = X if hasattr(X, "shape") else np.asarray(X), np.asarray(y)
         if len(X.shape) != 2 or y.shape != X.shape[:1]:
             raise ValueError(f"X must be 2-dimensional with one label per row, but X is {X.shape} and y is {y.shape}")

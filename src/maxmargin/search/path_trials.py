@@ -10,17 +10,13 @@ from collections.abc import Iterator, Sequence
 from time import perf_counter
 from typing import Any
 
-from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer
-
-from maxmargin.search.fold_scoring import SCORERS, FoldScorer
+from maxmargin.search.fold_scoring import FoldScorer
 from maxmargin.search.grid import Point
 from maxmargin.search.journal import Trial
 from maxmargin.search.novelty_score import BackgroundScore
+from maxmargin.search.scored_values import asks_for_values
 from maxmargin.selection.fold_paths import Fold, FoldPaths, why_independent
 from maxmargin.selection.held_out_models import HeldOutModel
-
-#: What a scorer may ask of a model.
-METHODS = frozenset({"predict", "decision_function"})
 
 #: A fold and points that differ in C only, in ascending order.
 TrialPath = list[tuple[Point, int]]
@@ -53,7 +49,7 @@ class PathTrials:
         """Return the trials as paths, None if they are independent fits."""
         if not trials or type(scorer) is not FoldScorer or not scorer.fit_arguments.keys() <= {"sample_weight"}:
             return None
-        if scorer.scoring.train or not _asks_for_values(scorer.scoring.scorer):
+        if scorer.scoring.train or not asks_for_values(scorer.scoring.scorer):
             return None
         others = _others(scorer.scoring.scorer)
         count = 0 if others is None else others.shape[0]
@@ -106,15 +102,3 @@ def _paths(trials: Sequence[tuple[Point, int]]) -> list[TrialPath]:
 def _others(scorer: Any) -> Any:
     """Return the samples that a scorer asks a model about beside the held-out ones, None for none."""
     return scorer.background if isinstance(scorer, BackgroundScore) else None
-
-
-def _asks_for_values(scorer: Any) -> bool:
-    """Whether a scorer asks a model for predictions or decision values only."""
-    if isinstance(scorer, BackgroundScore) or scorer in SCORERS.values():
-        return True
-    if isinstance(scorer, _MultimetricScorer):
-        return all(_asks_for_values(single) for single in scorer._scorers.values())
-    if not isinstance(scorer, _BaseScorer):
-        return False
-    methods = scorer._response_method
-    return (methods if isinstance(methods, str) else methods[0]) in METHODS

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin.deadline import Deadline, TimeLimitReachedError
 from maxmargin.resources import blas_thread_limit, thread_count
+from maxmargin.search.device_trials import DeviceFoldScorer, where_trained
 from maxmargin.search.fold_scoring import FoldScorer
 from maxmargin.search.grid import Point
 from maxmargin.search.journal import Trial
@@ -68,11 +69,13 @@ class TrialThreads:
     ) -> None:
         self._pruning = pruning
         # Its own deadline ends the long computations of its workers when the search ends, whatever the reason.
-        self.scorer, self.deadline = scorer, Deadline(deadline.at)
+        self.scorer = scorer = where_trained(scorer)
+        self.deadline = Deadline(deadline.at)
         self._together = PathTrials.of(scorer, [trial for job in jobs for trial in job], threads)
         units: Sequence[Job] = jobs if self._together is None else self._together.paths
-        self.workers = 1 if scorer.is_small else max(1, min(threads, len(units)))
-        self.threads = threads // self.workers
+        most = scorer.workers if isinstance(scorer, DeviceFoldScorer) else threads
+        self.workers = 1 if scorer.is_small else max(1, min(most, len(units)))
+        self.threads = max(1, threads // self.workers)
         self._ended, self._stack = threading.Event(), ExitStack()
         self._error: Exception | None = None
         #: Messages of the workers: a trial, an error, or None when a job is finished.

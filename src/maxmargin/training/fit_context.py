@@ -14,7 +14,9 @@ from maxmargin._typing import Indices
 from maxmargin.deadline import TimeLimitReachedError
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Kernel, Points
+from maxmargin.kernels.device_rows import DeviceRows
 from maxmargin.kernels.points import evaluation_cost
+from maxmargin.kernels.split_sums import FeatureSums
 from maxmargin.matrices import FullKernelMatrix, KernelMatrix, PrecomputedMatrix, SharedCacheMatrix, SymmetricMatrix
 from maxmargin.matrices.packed_kernel import PackedKernel
 from maxmargin.resources import default_cache_bytes, thread_count
@@ -211,7 +213,22 @@ class FitContext:
                     return FullKernelMatrix.of(kernel, points, order, full_threads)
             except TimeLimitReachedError:
                 pass  # solvers end at once, without these values
-        return lambda rows: KernelMatrix(kernel, points.take(rows), threads, self.device)
+        device, sums = self._certificate_products(points, threads)
+        return lambda rows: KernelMatrix(kernel, points.take(rows), threads, device, sums)
+
+    def _certificate_products(self, points: Points, threads: int) -> tuple[str, FeatureSums]:
+        """Return the device and the arithmetic of products with the kernel matrix, by which solutions are verified."""
+        if self.on_cpu:
+            return self.device, FeatureSums.DOUBLE
+        from maxmargin.cuda.device import open_device
+        from maxmargin.cuda.product_costs import quickest_products
+
+        rule = self.options.stopping
+        tolerance = rule.violation if rule.gap is None else 0.0
+        in_host_memory = not isinstance(points.table, DeviceRows)
+        width = int(points.table.shape[1])
+        sums = quickest_products(open_device(self.device), width, threads, in_host_memory, tolerance)
+        return ("cpu", FeatureSums.DOUBLE) if sums is None else (self.device, sums)
 
     def shared_matrix(
         self, X: Any, rows: Indices, solver: Solver, problems: int, workers: int, threads: int

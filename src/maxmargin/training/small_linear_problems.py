@@ -62,7 +62,7 @@ def train_small(problem: DualProblem, solver: Solver, samples: Indices, session:
     if not isinstance(solver, LinearSolver) or rule.relative_gap is None or not problem.zero_is_feasible:
         return None
     rows = problem.matrix.features()
-    if rows is None or session.deadline.reached or session.callback.stopped.is_set():
+    if rows is None or rows.device_rows is not None or session.deadline.reached or session.callback.stopped.is_set():
         return None
     fit_of = choose_method(problem, rows)
     if fit_of is None:

@@ -1,13 +1,15 @@
 // Fused products with a kernel matrix on tensor cores, and blocks of it.
 //
-//     out[row] = Σ_j value(x_row · z_j) weight_j        (STORE = 0)
+//     out[f, row] = Σ_j value(x_row · z_j) weight_fj    (STORE = 0)
 //     out[row, j] = value(x_row · z_j)                  (STORE = 1)
 //
 // A sample is the sum of two vectors in half precision, high and low. Three products of the four give the inner product
-// to about 22 bits; where the low part is 0 (EXACT = 1), one does. Sums over features and over eight samples are float32,
-// sums of these float64, in an order that depends on the shape alone: results are repeatable bit for bit.
+// to about 22 bits; where the low part is 0 (EXACT = 1), one does. Sums over features and over eight samples (32 for
+// several functions) are float32, sums of these float64, in an order that depends on the shape alone: results are
+// repeatable bit for bit. The sums of one function are in registers, those of several in shared memory.
 //
-// Compile-time parameters: FUNCTION (as in kernels/formula.py), DEGREE, WIDTH (features, a multiple of 16), EXACT, STORE.
+// Compile-time parameters: FUNCTION (as in kernels/formula.py), DEGREE, WIDTH (features, a multiple of 16), EXACT, STORE,
+// FUNCTIONS (that share the values).
 
 #include <cuda_fp16.h>
 
@@ -116,8 +118,30 @@ __device__ __forceinline__ void wait_for_copies() {
   __syncthreads();
 }
 
+// Add the products of the values of a tile with the weights of its samples to the sums of several functions.
+__device__ __forceinline__ void add_products(double* parts, const float* factors, const float (&values)[4][4][4]) {
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+#pragma unroll 1
+  for (int f = 0; f < FUNCTIONS; ++f) {
+    float of_columns[8];
+#pragma unroll
+    for (int c = 0; c < 8; ++c)
+      of_columns[c] = factors[f * kColumns + (warp % 4) * 32 + (c / 2) * 8 + (lane % 4) * 2 + c % 2];
+    double* own = parts + (f * 4 + warp % 4) * kRows + (warp / 4) * 64 + lane / 4;
+#pragma unroll
+    for (int r = 0; r < 8; ++r) {
+      float partial = 0.0f;
+#pragma unroll
+      for (int c = 0; c < 8; ++c) partial = fmaf(values[r / 2][c / 2][r % 2 * 2 + c % 2], of_columns[c], partial);
+      partial += __shfl_xor_sync(0xffffffffu, partial, 1);
+      partial += __shfl_xor_sync(0xffffffffu, partial, 2);
+      if (lane % 4 == 0) own[(r / 2) * 16 + (r % 2) * 8] += partial;
+    }
+  }
+}
+
 // Blocks: tiles of 128 rows x parts of the columns, `per_part` (a multiple of 128) each. The sums of a part go to
-// out[part * rows.count + row].
+// out[(part * FUNCTIONS + f) * rows.count + row].
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
     kernel_product(const __half* row_high, const __half* row_low, const float* row_half_norms, const int* row_index,
                    int n_rows, const __half* column_high, const __half* column_low, const float* column_half_norms,
@@ -126,8 +150,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   extern __shared__ __align__(16) unsigned char memory[];
   __half* row_tile = reinterpret_cast<__half*>(memory);
   __half* column_tile = row_tile + kParts * kTile;
-  __shared__ float norms[kColumns], factors[kColumns];
-  __shared__ double parts[4][kRows];
+  __shared__ float norms[kColumns];
+#if FUNCTIONS == 1
+  __shared__ float factors[kColumns];
+  __shared__ double parts[4 * kRows];
+#else
+  double* parts = reinterpret_cast<double*>(column_tile + kParts * kTile);
+  float* factors = reinterpret_cast<float*>(parts + FUNCTIONS * 4 * kRows);
+  for (int k = threadIdx.x; k < FUNCTIONS * 4 * kRows; k += kThreads) parts[k] = 0.0;
+#endif
   const Samples rows{row_high, row_low, row_index, n_rows};
   const Samples columns{column_high, column_low, column_index, n_columns};
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -148,7 +179,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       const bool valid = column < n_columns;
       norms[threadIdx.x] =
           valid && column_half_norms ? column_half_norms[column_index ? column_index[column] : column] : 0.0f;
-      factors[threadIdx.x] = valid && !STORE ? (float)weights[column] : 0.0f;
+    }
+    for (int k = threadIdx.x; k < FUNCTIONS * kColumns && !STORE; k += kThreads) {
+      const int column = first + k % kColumns;
+      factors[k] = column < n_columns ? (float)weights[(long long)(k / kColumns) * n_columns + column] : 0.0f;
     }
     float sums[4][4][4] = {};
     for (int chunk = 0; chunk < kChunks; ++chunk) {
@@ -174,25 +208,34 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
             const int row = first_row + (warp / 4) * 64 + m * 16 + half * 8 + lane / 4;
             if (row < n_rows && first + column < n_columns)
               static_cast<float*>(out)[(long long)row * n_columns + first + column] = value;
-#else
+#elif FUNCTIONS == 1
             partial = fmaf(value, factors[column], partial);
+#else
+            sums[m][n][half * 2 + k] = value;
 #endif
           }
         totals[m * 2 + half] += partial;
       }
+#if !STORE && FUNCTIONS > 1
+    add_products(parts, factors, sums);
+#endif
   }
 #if !STORE
+#if FUNCTIONS == 1
 #pragma unroll
   for (int k = 0; k < 8; ++k) {
     totals[k] += __shfl_xor_sync(0xffffffffu, totals[k], 1);
     totals[k] += __shfl_xor_sync(0xffffffffu, totals[k], 2);
-    if (lane % 4 == 0) parts[warp % 4][(warp / 4) * 64 + (k / 2) * 16 + lane / 4 + (k % 2) * 8] = totals[k];
+    if (lane % 4 == 0) parts[(warp % 4) * kRows + (warp / 4) * 64 + (k / 2) * 16 + lane / 4 + (k % 2) * 8] = totals[k];
   }
+#endif
   __syncthreads();
-  if (threadIdx.x < kRows && first_row + threadIdx.x < n_rows) {
-    const int k = threadIdx.x;
-    static_cast<double*>(out)[(long long)blockIdx.y * n_rows + first_row + k] =
-        (parts[0][k] + parts[1][k]) + (parts[2][k] + parts[3][k]);
+  for (int k = threadIdx.x; k < FUNCTIONS * kRows; k += kThreads) {
+    const int f = k / kRows, row = k % kRows;
+    const double* own = parts + f * 4 * kRows + row;
+    if (first_row + row < n_rows)
+      static_cast<double*>(out)[((long long)blockIdx.y * FUNCTIONS + f) * n_rows + first_row + row] =
+          (own[0] + own[kRows]) + (own[2 * kRows] + own[3 * kRows]);
   }
 #endif
 }

@@ -9,10 +9,10 @@ import numpy as np
 from maxmargin import _native
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
+from maxmargin.cuda.device_table import DeviceTable
 from maxmargin.kernels import FunctionKernel, Kernel, Linear, Points, make_kernel
 from maxmargin.machines.base import Machine
-from maxmargin.machines.devices import choose_device, kernel_blocks
-from maxmargin.machines.validation.device_arrays import DeviceTable
+from maxmargin.machines.devices import choose_device, kernel_blocks, trains_in_place
 from maxmargin.machines.validation.parameters import check_choice, check_count, check_flag, check_number
 from maxmargin.machines.validation.training_data import (
     as_objects,
@@ -118,6 +118,8 @@ class KernelEstimator(Machine):
 
     def _check_training_samples(self, X: Any) -> Any:
         """Return validated samples without targets."""
+        if isinstance(X, DeviceTable):
+            return self._check_device_table(X)
         X = self._check_objects(X, reset=True) if self._takes_objects(X) else self._validate_samples(X, reset=True)
         if self._precomputed:
             _check_precomputed(X, thread_count(self.n_jobs))
@@ -125,6 +127,10 @@ class KernelEstimator(Machine):
 
     def _check_training_data(self, X: Any, y: Any, **about_targets: bool) -> tuple[Any, Any]:
         """Return validated samples and targets."""
+        if isinstance(X, DeviceTable):
+            X, y = self._check_device_table(X), self._validate_targets(y, **about_targets)
+            check_lengths(X, y)
+            return X, y
         if self._takes_objects(X):
             y = self._validate_targets(y, **about_targets)
             check_lengths(X, y)
@@ -134,6 +140,16 @@ class KernelEstimator(Machine):
         if self._precomputed:
             _check_precomputed(X, thread_count(self.n_jobs))
         return X, y
+
+    def _check_device_table(self, table: DeviceTable) -> DeviceTable:
+        """Return validated training samples on a GPU."""
+        table = table.check(None, type(self).__name__)
+        self.n_features_in_ = table.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        return table
+
+    def _trains_in_place(self, table: DeviceTable) -> bool:
+        return trains_in_place(self.device, self.kernel, table, self._trains_on_a_gpu())
 
     def _check_objects(self, X: Any, reset: bool) -> Any:
         """Return samples that are not a table of numbers, for a user's own kernel function."""

@@ -13,7 +13,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.formulations import data_description
 from maxmargin.kernels import Kernel, Points
 from maxmargin.machines.kernel.function_estimator import FunctionEstimator
-from maxmargin.machines.validation.device_arrays import DeviceTable, following_samples
+from maxmargin.machines.validation.device_arrays import following_samples
 from maxmargin.machines.validation.parameters import check_fraction
 from maxmargin.machines.validation.training_data import check_costs, check_sample_weights
 from maxmargin.matrices import SymmetricMatrix
@@ -195,8 +195,7 @@ class SVDD(FunctionEstimator):
         linear = self._decide(X)
         assert self._kernel_ is not None
         samples = self._check_samples(X)
-        in_memory = samples.to_host() if isinstance(samples, DeviceTable) else samples
-        lengths = self._kernel_.diagonal(Points.wrap(in_memory))
+        lengths = self._kernel_.diagonal(Points.wrap(samples))
         decision = linear - lengths
         decision[np.abs(decision) <= DECISION_TOLERANCE * (np.abs(linear) + lengths)] = 0.0
         return check_finite(np.asarray(decision))

@@ -20,6 +20,7 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.blocks.row_blocks import RowBlocks, is_blocks
+from maxmargin.cuda.device_table import DeviceTable
 from maxmargin.deadline import Deadline
 from maxmargin.kernels import Points
 from maxmargin.machines.base import Machine, warn_if_unvalidated
@@ -32,7 +33,7 @@ from maxmargin.machines.linear.exact_polish import check_polish, joined_expansio
 from maxmargin.machines.linear.landmark_samples import Samples, fit_samples
 from maxmargin.machines.linear.linear_svc import LinearSVC
 from maxmargin.machines.validation.checkpoints import checkpointing
-from maxmargin.machines.validation.device_arrays import DeviceTable, following_samples
+from maxmargin.machines.validation.device_arrays import following_samples
 from maxmargin.machines.validation.parameters import check_number
 from maxmargin.machines.validation.training_data import check_sample_weights, number_classes, single_class_message
 from maxmargin.models import KernelExpansions, LandmarkFeatures

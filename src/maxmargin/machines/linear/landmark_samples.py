@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import Deadline, TimeLimitReachedError, check_deadline
 from maxmargin.kernels import Points
+from maxmargin.machines.devices import copied_to_device
 from maxmargin.machines.linear.exact_bounds import ExactProblems
 from maxmargin.machines.linear.landmarks import draw, features_until, fit_landmarks
 from maxmargin.machines.linear.linear_svc import LinearSVC
@@ -72,7 +73,7 @@ def fit_samples(
     linear.set_params(max_seconds=deadline.seconds_left())
     try:
         own_weights = weights[rows] * (X.shape[0] / len(rows))
-        ended, rule = linear._fit(mapped, y[rows], own_weights, checkpoint)
+        ended, rule = linear._fit(copied_to_device(mapped, features.device), y[rows], own_weights, checkpoint)
     finally:  # an interrupted fit leaves a model, too
         if hasattr(linear, "coef_"):
             estimator._set_fitted(features, linear)

@@ -166,7 +166,7 @@ class LinearEstimator(Machine):
         if X.shape[1] >= VERY_WIDE:  # the weights of each problem, and about three vectors of that size in its solver
             what = f"coef_ of {X.shape[1]:,} features"
             check_memory(8 * X.shape[1] * (problems + 3 * workers), what, "leave out features that do not occur")
-        points = Points(without_zeros(X, threads))
+        points = Points.wrap(without_zeros(X, threads))
         taken = points if len(rows) == len(points) else points.take(rows)
         matrix = KernelMatrix(Linear(), taken, max(1, threads // workers))
         scaling = self._check_intercept()

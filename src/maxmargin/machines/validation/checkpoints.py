@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin import _sparse as sparse
+from maxmargin.kernels.device_rows import DeviceRows
 from maxmargin.machines.validation.parameters import check_number
 from maxmargin.solvers.monitor import Interruption
 from maxmargin.solvers.recorder import ENDED
@@ -117,6 +118,7 @@ def _function_text(function: Any) -> str:
 def _checksum(data: Any) -> str:
     """Return a checksum of data: numbers in an array or a sparse matrix, or a collection of anything."""
     digest = hashlib.sha256()
+    data = data.in_host_memory() if isinstance(data, DeviceRows) else data
     if sparse.issparse(data):
         digest.update(repr(("sparse", data.shape, data.dtype.str)).encode())
         for indices in (data.indptr, data.indices):

@@ -9,68 +9,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from maxmargin.cuda.device import DeviceError, cupy
-from maxmargin.machines.validation.samples import FLOATS
-
-if TYPE_CHECKING:
-    from maxmargin.kernels.kernel import Kernel
+from maxmargin.cuda.device_table import DeviceTable
 
 #: The types of devices in DLPack whose memory is that of an NVIDIA GPU: cuda, and cuda_managed.
 GPU_TYPES = (2, 13)
-
-
-class DeviceTable(NamedTuple):
-    """A table of samples on a GPU, an array of CuPy, and the number of the GPU."""
-
-    array: Any
-    number: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        rows, columns = self.array.shape
-        return int(rows), int(columns)
-
-    def check(self, features: int | None, name: str) -> DeviceTable:
-        """Return the samples in C order and floating point, or raise: as many features as those of the fit, finite.
-
-        The messages are those of scikit-learn for samples in host memory.
-        """
-        xp = cupy()
-        if self.array.dtype.kind == "c":
-            raise ValueError("Complex data not supported")
-        if self.array.ndim != 2:
-            raise ValueError(f"samples must be a table, not an array of {self.array.ndim} dimensions")
-        for count, what in zip(self.shape, ("sample(s)", "feature(s)"), strict=True):
-            if not count:
-                raise ValueError(
-                    f"Found array with 0 {what} (shape={self.shape}) while a minimum of 1 is required by {name}."
-                )
-        if features is not None and self.array.shape[1] != features:
-            raise ValueError(
-                f"X has {self.array.shape[1]} features, but {name} is expecting {features} features as input."
-            )
-        with xp.cuda.Device(self.number):
-            kept = self.array if self.array.dtype in FLOATS else self.array.astype(np.float64)
-            if not bool(xp.isfinite(kept).all()):
-                raise ValueError("the samples contain NaN or infinity; replace these values, or leave out their rows")
-            return DeviceTable(xp.ascontiguousarray(kept), self.number)
-
-    def check_domain(self, kernel: Kernel) -> None:
-        """Raise ValueError if these samples are outside the domain of a kernel, by the extremes of each feature."""
-        from maxmargin.kernels.points import Points
-
-        xp = cupy()
-        with xp.cuda.Device(self.number):
-            extremes = xp.stack([self.array.min(axis=0), self.array.max(axis=0)]).get()
-        kernel.check(Points(extremes))
-
-    def to_host(self) -> Any:
-        """Return the samples in host memory."""
-        return self.array.get()
 
 
 def on_gpu(X: Any) -> DeviceTable | None:
@@ -84,15 +31,25 @@ def on_gpu(X: Any) -> DeviceTable | None:
         return DeviceTable(cupy().from_dlpack(X), int(number))
 
 
+def copied_from_gpu(array: Any) -> Any:
+    """Return a copy in host memory of an array on a GPU; anything else is returned as it is."""
+    table = on_gpu(array)
+    return array if table is None else table.in_host_memory()
+
+
 def host_array(estimator: Any, array: Any) -> Any:
     """Return a copy in host memory of an array on a GPU, or the NumPy array of one whose library an estimator follows.
 
     Anything else is returned as it is.
     """
-    table = on_gpu(array)
-    if table is not None:
-        return table.to_host()
+    array = copied_from_gpu(array)
     return np.from_dlpack(array) if estimator._follows_library(array) else array
+
+
+def training_samples(estimator: Any, X: Any) -> Any:
+    """Return samples on a GPU as they are where an estimator trains on them there, else in host memory."""
+    table = on_gpu(X)
+    return table if table is not None and estimator._trains_in_place(table) else host_array(estimator, X)
 
 
 def following_samples(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -108,7 +65,7 @@ def following_samples(method: Callable[..., Any]) -> Callable[..., Any]:
             return method(self, X, *arguments, **named)
         table = on_gpu(X)
         if table is not None:
-            result = method(self, table if "device" in vars(self) else table.to_host(), *arguments, **named)
+            result = method(self, table if "device" in vars(self) else table.in_host_memory(), *arguments, **named)
             with cupy().cuda.Device(table.number):
                 return _in_library_of(X, cupy().asarray(result)) if _is_numeric(result) else result
         if self._follows_library(X):

@@ -18,6 +18,7 @@ import numpy as np
 from maxmargin import _native
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
+from maxmargin.kernels.device_rows import DeviceRows
 from maxmargin.kernels.native_kernel import feature_gammas
 from maxmargin.kernels.points import compress_rows, float64_batches
 from maxmargin.machines.validation.parameters import check_choice, check_number
@@ -85,7 +86,7 @@ def without_zeros(X: Any, threads: int = 1) -> Any:
 
     The copy is smaller than one in single precision would be, and no number changes.
     """
-    if sparse.issparse(X) or X.size < MIN_VALUES_TO_COMPRESS:
+    if sparse.issparse(X) or isinstance(X, DeviceRows) or X.size < MIN_VALUES_TO_COMPRESS:
         return X
     some = X[:: max(1, len(X) // ROWS_TESTED_FOR_ZEROS)]
     if np.count_nonzero(some) > MAX_SPARSE_FRACTION * some.size:
@@ -139,6 +140,8 @@ def weighted_variance(X: Any, weights: Floats, threads: int = 1) -> float:
     With equal weights this is ``X.var()``, scikit-learn's; so a weight of 2 really is the same as a repeated row.
     """
     share = weights / (weights.sum() * X.shape[1])
+    if isinstance(X, DeviceRows):
+        return X.variance(share)
     if not sparse.issparse(X):
         return _dense_variance(np.ascontiguousarray(X), share, threads)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -27,6 +27,7 @@ from maxmargin._typing import Floats
 from maxmargin.blocks.row_blocks import is_blocks
 from maxmargin.datasets.samples import checksum
 from maxmargin.machines.base import parameter_names
+from maxmargin.machines.validation.device_arrays import copied_from_gpu
 from maxmargin.machines.validation.parameters import check_count, check_number
 from maxmargin.machines.validation.training_data import check_sample_weights
 from maxmargin.search.cross_validated_search import TrialRunner
@@ -121,6 +122,7 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
     def _fit(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any], start: StartJobs | None = None) -> Self:
         """Search and train; trials run where `start` starts them, by default in threads."""
         started = perf_counter()
+        X, y, sample_weight = (copied_from_gpu(array) for array in (X, y, sample_weight))
         self._check_search_parameters()
         template = self._template()
         if is_blocks(X):

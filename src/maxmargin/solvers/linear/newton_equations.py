@@ -208,7 +208,7 @@ class RunningMoments:
         self.rows, self.ridge = rows, ridge
         self.origin = np.zeros(rows.width)
         self._equal_ridges = bool(len(ridge)) and float(ridge.min()) == float(ridge.max())
-        self._shifted = centred and not sparse.issparse(rows.points.data)
+        self._shifted = centred and not sparse.issparse(rows.points.table)
         self._last: _Sums | None = None
         self._updates = 0
 

@@ -106,6 +106,8 @@ class SmoothedPrimal:
             response=response,
             group_sums=sums,
         )
+        if decisions is None and rows.device_rows is not None:
+            decisions = rows.decisions(self.weights)
         if decisions is None:
             decisions, dual_weights = np.empty(n), np.empty(rows.dimension)
             threads = rows.threads_for(rows.stored)

@@ -1,0 +1,126 @@
+"""Trials of a search on a GPU: all samples are copied and prepared once, folds are rows of one table.
+
+Every trial is the fit that it would be by itself, of the same problem to the same tolerance. What trials share is the
+table in GPU memory, and its halves for tensor cores, which are the same for every γ. Kernel values are not stored: each
+product computes those that it needs.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, cast
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from maxmargin import _sparse as sparse
+from maxmargin.cuda.device import DeviceError, cupy, open_device
+from maxmargin.cuda.device_table import DeviceSubset, DeviceTable
+from maxmargin.cuda.kernel_values import is_supported
+from maxmargin.cuda.samples import data_on_device, fits_on_device
+from maxmargin.kernels import Points
+from maxmargin.machines.devices import is_worthwhile
+from maxmargin.machines.kernel.kernel_estimator import KernelEstimator
+from maxmargin.search.fold_scoring import FoldScorer
+from maxmargin.search.scored_values import asks_for_values
+from maxmargin.training.fit_context import PROBLEMS_ON_DEVICE
+
+
+@dataclass(frozen=True)
+class DeviceFoldScorer(FoldScorer):
+    """Folds of samples in the memory of a GPU, which train and predict there.
+
+    Attributes
+    ----------
+    table : DeviceTable
+        All samples.
+    """
+
+    table: DeviceTable = field(kw_only=True)
+
+    #: Trials at the same time.
+    workers = PROBLEMS_ON_DEVICE
+
+    def trained(self, estimator: Any, fold: int) -> Any:
+        if estimator.device == "auto" and not estimator._trains_on_a_gpu():  # these parameters are for the CPU
+            return self.in_host_memory().trained(estimator, fold)
+        return super().trained(estimator, fold)
+
+    def in_host_memory(self) -> FoldScorer:
+        """Return the same folds of the samples in host memory."""
+        names = (one.name for one in fields(FoldScorer) if one.name != "_copies")
+        return FoldScorer(**{name: getattr(self, name) for name in names})
+
+    def split_data(self, fold: int) -> tuple[Any, Any]:
+        """Return the training and the test samples of a split; samples are rows of the table on the GPU.
+
+        A scorer of the user gets the test samples in host memory.
+        """
+        if fold not in self._copies:
+            split = self.splits[fold]
+            train, test = split.training_rows(self.samples), split.test
+            targets = [None if self.y is None else _safe_indexing(self.y, rows) for rows in (train, test)]
+            known = asks_for_values(self.scoring.scorer)
+            held_out = DeviceSubset(self.table, test) if known else _safe_indexing(self.X, test)
+            self._copies[fold] = (DeviceSubset(self.table, train), targets[0]), (held_out, targets[1])
+        return self._copies[fold]
+
+
+def where_trained(scorer: FoldScorer) -> FoldScorer:
+    """Return the folds for the device that trains: on a GPU if it can, and as they are if not.
+
+    ``device="auto"`` that is the CPU is replaced by that. What is wrong with the data or the device, the trials say.
+    """
+    wanted = getattr(scorer.estimator, "device", "cpu")
+    if type(scorer) is not FoldScorer or not isinstance(wanted, str) or wanted == "cpu":
+        return scorer
+    try:
+        table = _table(scorer, wanted)
+    except ValueError:
+        return scorer
+    if table is not None:
+        return DeviceFoldScorer(**vars(scorer) | {"_copies": {}}, table=table)
+    if wanted != "auto" or scorer.scoring.train:
+        return scorer
+    estimator = copy(scorer.estimator)
+    estimator.device = "cpu"
+    return replace(scorer, estimator=estimator)
+
+
+def _table(scorer: FoldScorer, wanted: str) -> DeviceTable | None:
+    """Return all samples in the memory of a GPU, None if the trials do not use them there."""
+    estimator, X = scorer.estimator, scorer.X
+    if not isinstance(estimator, KernelEstimator) or not _is_numeric(X):
+        return None
+    if scorer.scoring.train and not asks_for_values(scorer.scoring.scorer):  # which takes training samples as well
+        return None
+    named = isinstance(estimator.kernel, str) and estimator.kernel != "precomputed"
+    if not named and not is_supported(estimator.kernel):
+        return None
+    if wanted == "auto" and not _pays(scorer):
+        return None
+    try:
+        number = open_device("cuda" if wanted == "auto" else wanted)
+    except DeviceError:
+        if wanted == "auto":
+            return None
+        raise
+    points = Points(X)
+    with cupy().cuda.Device(number):
+        if not fits_on_device(points, number):
+            return None
+        return DeviceTable(data_on_device(points, number), number).check(None, type(estimator).__name__)
+
+
+def _is_numeric(X: Any) -> bool:
+    return sparse.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub")
+
+
+def _pays(scorer: FoldScorer) -> bool:
+    """Whether "auto" chooses the GPU for every fold."""
+    if not scorer.estimator._trains_on_a_gpu():
+        return False
+    features = cast(int, scorer.X.shape[1])
+    rows = (len(split.training_rows(scorer.samples)) for split in scorer.splits)
+    return all(is_worthwhile(np.broadcast_to(0.0, (count, features))) for count in rows)

@@ -1,0 +1,243 @@
+"""Searches on a GPU: samples are copied and prepared once, and scores are those of the CPU."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics import accuracy_score, make_scorer
+
+from maxmargin import SVC, SVCCV, SVRCV, NuSVC, OneClassSVMCV, grid_search
+from maxmargin.cuda import samples as cuda_samples
+from maxmargin.cuda.device import DeviceError, is_available
+from maxmargin.cuda.device_table import DeviceSubset, DeviceTable
+from maxmargin.search.device_trials import DeviceFoldScorer, where_trained
+from maxmargin.search.fold_scoring import FoldScorer
+from maxmargin.search.path_trials import PathTrials
+from reference import cuda_twin
+
+GRID = {"Cs": [0.1, 10.0], "gammas": [0.05, 0.5]}
+
+
+@pytest.fixture(params=["twin", pytest.param("card", marks=pytest.mark.gpu)])
+def device(request, monkeypatch):
+    """Return the module of arrays on the device."""
+    if request.param == "twin":
+        return cuda_twin.install_backend(monkeypatch)
+    if not is_available():
+        pytest.skip("needs an NVIDIA GPU and CuPy")
+    import cupy
+
+    return cupy
+
+
+def data(n=240, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 4))
+    return X, X[:, 0] * X[:, 1] + 0.5 * random.normal(size=n)
+
+
+def assert_same_scores(found, expected, samples, folds, flips=1):
+    """Scores are equal up to so many held-out samples of each fold, whose values are within the tolerance of 0."""
+    assert found["params"] == expected["params"]
+    for name in found:
+        if name.endswith("_score") and name.startswith("split"):
+            np.testing.assert_allclose(found[name], expected[name], atol=flips * folds / samples + 1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("form", ["dense", "float32", "sparse"])
+def test_scores_of_the_cpu(device, classes, form):
+    X, y = data()
+    X = {"dense": X, "float32": X.astype(np.float32), "sparse": sparse.csr_matrix(np.where(X > 0, X, 0.0))}[form]
+    labels = np.digitize(y, [0.0] if classes == 2 else [-0.5, 0.5])
+    found = SVCCV(**GRID, cv=3, device="cuda").fit(X, labels)
+    expected = SVCCV(**GRID, cv=3).fit(X, labels)
+    assert_same_scores(found.cv_results_, expected.cv_results_, 240, 3)
+    assert found.device_ == "cuda"
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        SVCCV(**GRID, cv=3, kernel="laplacian"),
+        SVCCV(Cs=[0.1, 1.0], gammas=[0.1], cv=3, class_weight="balanced"),
+        SVCCV(**GRID, cv=3, multi_class="ovr", scoring="f1_macro"),
+        SVCCV(Cs=[0.1, 1.0], kernel="poly", degree=2, coef0=1.0, cv=3),
+    ],
+    ids=repr,
+)
+def test_other_kernels_and_scores(device, search):
+    X, y = data()
+    labels = np.digitize(y, [-0.5, 0.5])
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, 240)
+    expected = type(search)(**search.get_params()).fit(X, labels, sample_weight=weights)
+    found = type(search)(**search.get_params() | {"device": "cuda"}).fit(X, labels, sample_weight=weights)
+    assert_same_scores(found.cv_results_, expected.cv_results_, 240, 3, flips=2)
+
+
+def test_regression(device):
+    X, y = data()
+    found, expected = (SVRCV(**GRID, cv=3, device=name).fit(X, y) for name in ("cuda", "cpu"))
+    for name in (f"split{fold}_test_score" for fold in range(3)):
+        np.testing.assert_allclose(found.cv_results_[name], expected.cv_results_[name], atol=5e-3)
+    assert found.best_params_ == expected.best_params_
+
+
+def test_novelty_detection(device):
+    X, _ = data()
+    found, expected = (
+        OneClassSVMCV(nus=[0.1, 0.3], gammas=[0.05, 0.5], cv=3, device=name).fit(X) for name in ("cuda", "cpu")
+    )
+    np.testing.assert_allclose(found.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"], atol=0.02)
+
+
+def test_scores_are_those_of_independent_fits(device, monkeypatch):
+    X, y = data()
+    together = grid_search(X, y > 0, SVC(device="cuda"), Cs=[0.1, 10.0], gammas=[0.05, 0.5], folds=3)
+    monkeypatch.setattr("maxmargin.search.trial_threads.where_trained", lambda scorer: scorer)
+    alone = grid_search(X, y > 0, SVC(device="cuda"), Cs=[0.1, 10.0], gammas=[0.05, 0.5], folds=3)
+    for one, other in zip(together.scores, alone.scores, strict=True):
+        assert one.point == other.point
+        assert abs(one.mean - other.mean) <= 1 / 240
+
+
+def test_samples_are_copied_and_prepared_once(device, monkeypatch):
+    """However many values of C and γ, and folds; the model at the end copies them once more."""
+    X, y = data(600)
+    copies, splits = [], []
+    to_device, split = cuda_samples.to_device, cuda_samples.split_halves
+    monkeypatch.setattr(cuda_samples, "to_device", lambda array: copies.append(len(array)) or to_device(array))
+    monkeypatch.setattr(
+        cuda_samples, "split_halves", lambda shape, values: splits.append(shape) or split(shape, values)
+    )
+    SVCCV(Cs=[0.1, 1.0, 10.0], gammas=[0.05, 0.1, 0.5], cv=4, device="cuda", refit=False, n_jobs=3).fit(X, y > 0)
+    assert copies.count(600) == 1
+    assert splits.count((600, 4)) == 1
+    assert all(rows <= 450 for rows in copies if rows != 600)  # support vectors, for predictions
+
+
+def test_prepared_samples_are_few(device):
+    """Features whose gap is cut have halves of their own for each γ, of which the last are kept."""
+    X, y = data()
+    X = np.hstack([X, 1000.0 * (np.arange(240) % 50 == 0)[:, None]])
+    table = DeviceTable(device.asarray(X), 0).check(None, "SVC")
+    everything = DeviceSubset(table, np.arange(240))
+    for gamma in np.geomspace(0.01, 1.0, 20):
+        SVC(gamma=gamma, device="cuda").fit(everything, y > 0)
+    prepared = [key for key in table.memo if key[0] == "cuda"]
+    assert len(prepared) == cuda_samples.MAX_KEPT_FORMULAS
+    assert len({id(table.memo[key].halves[0]) for key in prepared}) == len(prepared)
+
+
+def accuracy_of_arrays(estimator, X, y):
+    assert type(X) is np.ndarray
+    return accuracy_score(y, estimator.predict(X))
+
+
+def scorer_of(estimator, X, y, folds=3):
+    return FoldScorer.of(estimator, X, y, folds, None, 0)
+
+
+def test_a_scorer_of_the_user_gets_samples_in_host_memory(device):
+    X, y = data()
+    seen = []
+
+    def own(estimator, X, y):
+        seen.append(type(X))
+        return accuracy_score(y, estimator.predict(X))
+
+    found = grid_search(X, y > 0, SVC(device="cuda"), Cs=[1.0], gammas=[0.1], folds=3, scoring=own)
+    assert set(seen) == {np.ndarray}
+    same = grid_search(
+        X, y > 0, SVC(device="cuda"), Cs=[1.0], gammas=[0.1], folds=3, scoring=make_scorer(accuracy_score)
+    )
+    assert found.best.mean == same.best.mean
+
+
+@pytest.mark.parametrize("scoring", [None, accuracy_of_arrays], ids=["known", "of the user"])
+def test_scores_of_training_samples(device, scoring):
+    X, y = data()
+    options = {"cv": 3, "return_train_score": True, "scoring": scoring}
+    found, expected = (SVCCV(**GRID, **options, device=name).fit(X, y > 0) for name in ("cuda", "cpu"))
+    assert_same_scores(found.cv_results_, expected.cv_results_, 240, 3, flips=2)
+    assert "split0_train_score" in found.cv_results_
+
+
+def test_which_trials_share_a_table(device, monkeypatch):
+    X, y = data()
+    labels = y > 0
+    assert isinstance(where_trained(scorer_of(SVC(device="cuda"), X, labels)), DeviceFoldScorer)
+    assert where_trained(scorer_of(SVC(device="cuda"), X, labels)).workers == 8
+    for estimator in (SVC(), SVC(device="cuda", kernel="precomputed"), SVC(device="cuda", kernel=lambda X, Z: X @ Z.T)):
+        scorer = scorer_of(estimator, X, labels)
+        assert where_trained(scorer) is scorer
+    auto = scorer_of(SVC(device="auto"), X, labels)
+    few = where_trained(auto)
+    assert type(few) is FoldScorer
+    assert few.estimator.device == "cpu"
+    assert PathTrials.of(auto, [], 1) is None
+    monkeypatch.setattr("maxmargin.machines.devices.MIN_SAMPLES_FOR_GPU", 160)
+    many = where_trained(auto)
+    assert isinstance(many, DeviceFoldScorer)
+    extreme = SVC(device="auto", C=1e16)
+    assert many.trained(extreme, 0).device_ == "cpu"
+    assert many.trained(SVC(device="auto"), 0).device_ == "cuda:0"
+    monkeypatch.setattr("maxmargin.machines.devices.MIN_SAMPLES_FOR_GPU", 161)
+    assert type(where_trained(auto)) is FoldScorer
+    monkeypatch.setattr(cuda_samples, "MAX_TABLE_FRACTION", 0.0)
+    scorer = scorer_of(SVC(device="cuda"), X, labels)
+    assert where_trained(scorer) is scorer
+
+
+def test_samples_in_gpu_memory(device):
+    X, y = data()
+    there, labels = device.asarray(X), device.asarray((y > 0).astype(int))
+    found = SVCCV(**GRID, cv=3, device="cuda").fit(there, labels)
+    expected = SVCCV(**GRID, cv=3, device="cuda").fit(X, y > 0)
+    np.testing.assert_array_equal(found.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
+    result = grid_search(there, labels, SVC(device="cuda"), Cs=[1.0], gammas=[0.1], folds=3)
+    assert len(result.scores) == 1
+
+
+def test_errors_are_those_of_the_trials(device):
+    X, y = data()
+    labels = y > 0
+    with pytest.raises(ValueError, match="NaN"):
+        grid_search(np.where(X > 2, np.nan, X), labels, SVC(device="cuda"), Cs=[1.0], gammas=[0.1], folds=3)
+    with pytest.raises(DeviceError, match="does not exist"):
+        grid_search(X, labels, SVC(device="cuda:9"), Cs=[1.0], gammas=[0.1], folds=3)
+    with pytest.raises(ValueError, match="device must be"):
+        grid_search(X, labels, SVC(device="gpu"), Cs=[1.0], gammas=[0.1], folds=3)
+    with pytest.raises(ValueError, match="solver='auto' or 'block'"):
+        SVCCV(**GRID, cv=3, device="cuda", solver="pairwise").fit(X, labels)
+
+
+def test_without_a_gpu(monkeypatch):
+    """ "auto" is the engine of the CPU; "cuda" says what is missing."""
+    monkeypatch.setattr("maxmargin.machines.devices.MIN_SAMPLES_FOR_GPU", 1)
+
+    def missing(name):
+        raise DeviceError("there is no GPU")
+
+    for module in ("maxmargin.search.device_trials", "maxmargin.cuda.device"):
+        monkeypatch.setattr(f"{module}.open_device", missing)
+    X, y = data()
+    scorer = where_trained(scorer_of(SVC(device="auto"), X, y > 0))
+    assert scorer.estimator.device == "cpu"
+    with pytest.raises(DeviceError, match="there is no GPU"):
+        grid_search(X, y > 0, SVC(device="cuda"), Cs=[1.0], gammas=[0.1], folds=3)
+
+
+@pytest.mark.parametrize("model", [SVC(probability=True), NuSVC(nu=0.6, probability=True)], ids=repr)
+def test_probabilities(device, model):
+    X, y = data()
+    search = {"Cs": [1.0]} if isinstance(model, SVC) else {"nus": [0.6]}
+    own = type(model)(**model.get_params() | {"device": "cuda"})
+    found = grid_search(X, y > 0, own, gammas=[0.1], folds=3, scoring="neg_log_loss", **search)
+    expected = grid_search(X, y > 0, model, gammas=[0.1], folds=3, scoring="neg_log_loss", **search)
+    assert abs(found.best.mean - expected.best.mean) <= 0.02
+
+
+def test_a_limit(device):
+    X, y = data()
+    with pytest.raises(ValueError, match="found no parameters"):
+        SVCCV(**GRID, cv=3, device="cuda", max_seconds=0.0).fit(X, y > 0)
