@@ -176,3 +176,15 @@ def test_a_gamma_for_each_feature_multiplies_the_samples(form):
     assert DeviceSamples.of(kernel.formula, points.take([3, 4]), 0) is prepared
     one = DeviceSamples.of(Gaussian(0.1).formula, points, 0)  # the copy of the samples is not multiplied
     np.testing.assert_allclose(values(one, None), Gaussian(0.1)(X), atol=4e-6)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 64, 1001])
+def test_rows_are_combined_column_by_column(count):
+    rows = np.random.default_rng(count).integers(0, 9, (count, 3))
+    for combine, reduced in (
+        (np.minimum, rows.min(axis=0)),
+        (np.maximum, rows.max(axis=0)),
+        (np.add, rows.sum(axis=0)),
+    ):
+        np.testing.assert_array_equal(halves._combined(combine, rows), reduced)
+    np.testing.assert_array_equal(halves._combined(np.logical_and, rows > 0), (rows > 0).all(axis=0))
