@@ -177,7 +177,7 @@ def test_data_changed_after_the_fit(device):
 
 
 def test_samples_whose_halves_do_not_fit(device, monkeypatch):
-    monkeypatch.setattr("maxmargin.cuda.samples.MAX_HALVES_FRACTION", 0.0)
+    monkeypatch.setattr("maxmargin.cuda.samples.MAX_HALVES_FRACTION_PER_BYTE", 0.0)
     monkeypatch.setattr(block_values, "free_memory", lambda: int(64 * 8 * 5 / block_values.TABLE_FRACTION))
     monkeypatch.setattr(block_values, "MIN_TABLE_ROWS", 16)
     X, y = samples()

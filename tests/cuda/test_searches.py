@@ -9,6 +9,7 @@ from maxmargin import SVC, SVCCV, SVRCV, NuSVC, OneClassSVMCV, grid_search
 from maxmargin.cuda import samples as cuda_samples
 from maxmargin.cuda.device import DeviceError, is_available
 from maxmargin.cuda.device_table import DeviceSubset, DeviceTable
+from maxmargin.kernels.formula import FeatureGammas
 from maxmargin.search.device_trials import DeviceFoldScorer, where_trained
 from maxmargin.search.fold_scoring import FoldScorer
 from maxmargin.search.path_trials import PathTrials
@@ -124,8 +125,18 @@ def test_prepared_samples_are_few(device):
     for gamma in np.geomspace(0.01, 1.0, 20):
         SVC(gamma=gamma, device="cuda").fit(everything, y > 0)
     prepared = [key for key in table.memo if key[0] == "cuda"]
-    assert len(prepared) == cuda_samples.MAX_KEPT_FORMULAS
+    assert len(prepared) == cuda_samples.MAX_KEPT_HALVES
     assert len({id(table.memo[key].halves[0]) for key in prepared}) == len(prepared)
+
+
+def test_samples_for_a_gamma_of_each_feature_are_few(device):
+    X, y = data()
+    table = DeviceTable(device.asarray(X), 0).check(None, "SVC")
+    everything = DeviceSubset(table, np.arange(240))
+    for gamma in (0.1, 0.2, 0.3, 0.4):
+        SVC(gamma=np.full(X.shape[1], gamma), device="cuda").fit(everything, y > 0)
+    gammas = {key[-1] for key in table.memo if key[0] in ("cuda", "shared") and isinstance(key[-1], FeatureGammas)}
+    assert len(gammas) == cuda_samples.MAX_KEPT_HALVES
 
 
 def accuracy_of_arrays(estimator, X, y):

@@ -64,6 +64,18 @@ VARIANTS = [
 ]  # fmt: skip
 
 
+def test_shared_memory_of_products_in_float64():
+    """Every card since Ampere has 99 KB for a block of threads; an H200 has more, so that no test on it would tell."""
+    from maxmargin.cuda.products import DIRECT_FUNCTIONS, precise_tile
+
+    for width in range(1, 200):
+        for functions in range(1, DIRECT_FUNCTIONS + 1):
+            depth, stride, memory = precise_tile(width, functions)
+            assert depth % 4 == 0
+            assert depth <= stride
+            assert memory <= 101_376
+
+
 @pytest.fixture(scope="module")
 def nvrtc():
     try:
@@ -77,7 +89,7 @@ def nvrtc():
 COMPILED = [
     (source, parameters, architecture)
     for source, parameters in VARIANTS
-    for architecture in ("sm_80", "sm_90")
+    for architecture in ("sm_80", "sm_89", "sm_90")
     if parameters.get("BLOCKS", 1) == 1 or architecture == "sm_90"
 ]
 

@@ -182,16 +182,19 @@ def test_small_tolerances_are_float64(device, slow_float64, monkeypatch):
 def test_the_quickest_products(monkeypatch):
     """By the rates of an H200 and of a card for games, beside two and many cores of a CPU."""
 
-    def choice(speed, width, threads, in_host_memory=True, tolerance=1e-3):
+    def choice(speed, width, threads, in_host_memory=True, tolerance=1e-3, kernel=KERNELS["sum"]):
         monkeypatch.setattr(DeviceSpeed, "of", classmethod(lambda cls, number: speed))
-        return quickest_products(0, width, threads, in_host_memory, tolerance)
+        return quickest_products(0, kernel, width, threads, in_host_memory, tolerance)
 
     for width in (1, 54, 784):
         assert choice(H200, width, 2) is FeatureSums.PRODUCTS
         assert choice(H200, width, 64) is FeatureSums.PRODUCTS
     for width in (1, 54, 784):
         assert choice(GEFORCE, width, 2) is FeatureSums.SPLIT
-        assert choice(GEFORCE, width, 2, tolerance=1e-6) is FeatureSums.PRODUCTS
+        assert choice(H200, width, 2, tolerance=1e-6) is FeatureSums.DOUBLE
+    assert choice(GEFORCE, 54, 2, kernel=ChiSquared(1.0), in_host_memory=False) is FeatureSums.PRODUCTS
+    assert choice(GEFORCE, 54, 2, tolerance=1e-6, in_host_memory=False) is FeatureSums.DOUBLE
+    assert H200.seconds(FeatureSums.PRODUCTS, 54) < H200.seconds(FeatureSums.PRODUCTS, 54, has_products=False)
     small = DeviceSpeed(GEFORCE.single / 30, 64)
     assert choice(small, 54, 16) is None
     assert choice(small, 54, 16, in_host_memory=False) is FeatureSums.SPLIT

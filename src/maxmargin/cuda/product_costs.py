@@ -9,6 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from maxmargin.cuda.device import cupy
+from maxmargin.cuda.kernel_values import parts_of
+from maxmargin.kernels import Kernel
+from maxmargin.kernels.formula import Term
+from maxmargin.kernels.native_kernel import NativeKernel
 from maxmargin.kernels.split_sums import FeatureSums
 
 #: Of a device in CUDA: its clock in kHz, and the rate of float32 relative to that of float64.
@@ -25,8 +29,9 @@ DOUBLE_PER_PRODUCT, DOUBLE_PER_DIFFERENCE, DOUBLE_PER_VALUE, SINGLE_PER_FEATURE 
 #: measured of one core with AVX-512, with 10, 54 and 200 features (1.9 · 10¹⁰).
 CPU_FEATURES, CPU_PER_VALUE = 1e10, 20
 
-#: With a smaller tolerance sums are float64: the bounds on errors of pairs are some hundred times as large.
-MIN_SPLIT_TOLERANCE = 1e-4
+#: With a smaller tolerance sums are those of differences in float64: the bounds on the errors of inner products are some
+#: ten times as large, of pairs a hundred times.
+MIN_TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -54,23 +59,32 @@ class DeviceSpeed:
         )
         return cls(SINGLE_LANES * count * 1000.0 * clock, ratio)
 
-    def seconds(self, sums: FeatureSums, width: int) -> float:
-        """Return the estimated time of a kernel value of so many features."""
+    def seconds(self, sums: FeatureSums, width: int, has_products: bool = True) -> float:
+        """Return the estimated time of a kernel value of so many features, which may have inner products."""
         if sums is not FeatureSums.SPLIT:
-            of_feature = DOUBLE_PER_PRODUCT if sums is FeatureSums.PRODUCTS else DOUBLE_PER_DIFFERENCE
+            by_products = has_products and sums is FeatureSums.PRODUCTS
+            of_feature = DOUBLE_PER_PRODUCT if by_products else DOUBLE_PER_DIFFERENCE
             return self.ratio * (of_feature * width + DOUBLE_PER_VALUE) / self.single
         return (SINGLE_PER_FEATURE * width + self.ratio * DOUBLE_PER_VALUE) / self.single
 
 
 def quickest_products(
-    number: int, width: int, threads: int, in_host_memory: bool, tolerance: float
+    number: int, kernel: Kernel, width: int, threads: int, in_host_memory: bool, tolerance: float
 ) -> FeatureSums | None:
     """Return the arithmetic of the quickest products on a GPU, None if those of the CPU are quicker.
 
     Samples that are not in host memory stay where they are.
     """
     speed = DeviceSpeed.of(number)
-    allowed = [FeatureSums.PRODUCTS] + [FeatureSums.SPLIT] * (tolerance >= MIN_SPLIT_TOLERANCE)
-    best = min(allowed, key=lambda sums: speed.seconds(sums, width))
+    terms = {part.formula.term for part in parts_of(kernel) if isinstance(part, NativeKernel)}
+    has_products = not terms & {Term.ABSOLUTE, Term.CHI_SQUARED}
+
+    def seconds(sums: FeatureSums) -> float:
+        return speed.seconds(sums, width, has_products)
+
+    allowed = [FeatureSums.DOUBLE]
+    if tolerance >= MIN_TOLERANCE:
+        allowed = [FeatureSums.PRODUCTS] + [FeatureSums.SPLIT] * (Term.CHI_SQUARED not in terms)
+    best = min(allowed, key=seconds)
     on_cpu = (width + CPU_PER_VALUE) / (CPU_FEATURES * threads)
-    return None if in_host_memory and on_cpu < speed.seconds(best, width) else best
+    return None if in_host_memory and on_cpu < seconds(best) else best

@@ -22,7 +22,7 @@ TENSOR_TILE, DIRECT_TILE, TENSOR_THREADS, DIRECT_THREADS = 128, 64, (256,), (16,
 BLOCKS_PER_PROCESSOR, PRECISE_BLOCKS_PER_PROCESSOR = 8, 32
 
 #: The tile of products in float64 on tensor cores, and features in shared memory at a time: all, or so many of more.
-PRECISE_ROWS, PRECISE_COLUMNS, MAX_PRECISE_DEPTH, PRECISE_CHUNK = 128, 64, 64, 16
+PRECISE_ROWS, PRECISE_COLUMNS, MAX_PRECISE_DEPTH, PRECISE_CHUNK = 128, 64, 60, 16
 
 #: Multiplications of a launch in float64: less than 0.1 seconds on an H200, some seconds on a card for games.
 WORK_PER_LAUNCH = 2**38
@@ -53,17 +53,14 @@ def several_products(samples: DeviceSamples, rows: Any, columns: Any, weights: A
     n = _count(samples, rows)
 
     def products(part: Any) -> Any:
-        if samples.halves is None:
-            return _direct(samples, rows, columns, part, "float", store=False)
-        return _tensor(samples, rows, samples, columns, part, store=False)
+        return product_parts(samples, rows, columns, part)
 
     return _by_functions(n, weights, functions_at_a_time(samples), products)
 
 
 def precise_several_products(samples: DeviceSamples, rows: Any, columns: Any, weights: Any) -> Any:
     """Return the same in float64."""
-    every = None if rows is not None and columns is not None else cupy().arange(len(samples.data), dtype=np.int32)
-    rows, columns = (every if index is None else index for index in (rows, columns))
+    rows, columns = _numbers(samples, rows), _numbers(samples, columns)
 
     def products(part: Any) -> Any:
         return _product_by_rows(samples, rows, columns, part)[None]
@@ -103,9 +100,12 @@ def square(samples: DeviceSamples, rows: Any, columns: Any) -> Any:
 
 def precise_product(samples: DeviceSamples, rows: Any, columns: Any, weights: Any) -> Any:
     """Return Σ_j weights_j k(x_row, x_column j) for some rows, in float64."""
-    every = None if rows is not None and columns is not None else cupy().arange(len(samples.data), dtype=np.int32)
-    rows, columns = (every if index is None else index for index in (rows, columns))
-    return _product_by_rows(samples, rows, columns, weights)
+    return _product_by_rows(samples, _numbers(samples, rows), _numbers(samples, columns), weights)
+
+
+def _numbers(samples: DeviceSamples, index: Any) -> Any:
+    """Return row numbers; all of them in place of None."""
+    return cupy().arange(len(samples.data), dtype=np.int32) if index is None else index
 
 
 def _product_by_rows(samples: DeviceSamples, rows: Any, columns: Any, weights: Any) -> Any:
@@ -165,15 +165,13 @@ def _precise_tensor(samples: DeviceSamples, rows: Any, columns: Any, weights: An
     n, m, width = _count(samples, rows), _count(samples, columns), int(data.shape[1])
     if not n or not m:
         return xp.zeros((1, *weights.shape[:-1], n))
-    depth = -(-width // 4) * 4 if width <= MAX_PRECISE_DEPTH else PRECISE_CHUNK
-    stride = next(k for k in range(depth, depth + 16) if k % 16 in (4, 12))  # eight samples in different banks
     functions = _functions(weights)
+    depth, stride, memory = precise_tile(width, functions)
     compiled = kernel(
         "precise", "kernel_product", DATA="double" if data.dtype == xp.float64 else "float",
         FUNCTION=int(formula.function), DEGREE=formula.degree, DEPTH=depth, STRIDE=stride, FUNCTIONS=functions,
         SMALL_PRODUCTS=0,
     )  # fmt: skip
-    memory = 8 * ((PRECISE_ROWS + PRECISE_COLUMNS) * stride + (1 + functions) * PRECISE_COLUMNS)
     tiles, parts, per_part = _grid(n, m, PRECISE_ROWS, False, PRECISE_BLOCKS_PER_PROCESSOR)
     out = xp.empty((parts, *weights.shape[:-1], n))
     sides = [(data, samples.squared_norms, index, xp.int32(count)) for index, count in ((rows, n), (columns, m))]
@@ -183,6 +181,17 @@ def _precise_tensor(samples: DeviceSamples, rows: Any, columns: Any, weights: An
     )  # fmt: skip
     launch(compiled, (tiles, parts), TENSOR_THREADS, _pointers(arguments), memory)
     return out
+
+
+def precise_tile(width: int, functions: int) -> tuple[int, int, int]:
+    """Return the features in shared memory at a time, the stride of a sample there, and its bytes.
+
+    The bytes are within the 99 KB that a block of threads has on every card since Ampere.
+    """
+    depth = -(-width // 4) * 4 if width <= MAX_PRECISE_DEPTH else PRECISE_CHUNK
+    stride = next(k for k in range(depth, depth + 16) if k % 16 in (4, 12))  # eight samples in different banks
+    memory = 8 * ((PRECISE_ROWS + PRECISE_COLUMNS) * stride + (1 + functions) * PRECISE_COLUMNS)
+    return depth, stride, memory
 
 
 def _functions(weights: Any) -> int:

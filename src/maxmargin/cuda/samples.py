@@ -30,7 +30,7 @@ from maxmargin.cuda.halves import (
     without_far_flags,
 )
 from maxmargin.cuda.transfer import to_device
-from maxmargin.kernels.formula import KernelFormula, OuterFunction, Term
+from maxmargin.kernels.formula import FeatureGammas, KernelFormula, OuterFunction, Term
 from maxmargin.kernels.points import Points, rows_of
 from maxmargin.kernels.rounding import MAX_MEAN_EXPONENT, takes_norms
 from maxmargin.kernels.split_sums import FeatureSums, SplitSums
@@ -39,14 +39,15 @@ from maxmargin.kernels.split_sums import FeatureSums, SplitSums
 #: a copy in float64, for kernels with a factor for each feature, twice as much.
 MAX_TABLE_FRACTION = 0.2
 
-#: The same for a table that is in GPU memory already.
-MAX_HALVES_FRACTION = 0.4
+#: The same for each byte of a value, for a table that is in GPU memory already.
+MAX_HALVES_FRACTION_PER_BYTE = 0.05
 
 #: log2(e): exponentials are powers of 2.
 LOG2_E = 1.4426950408889634
 
-#: Formulas whose samples are kept: more are prepared again. Halves that depend on γ are one set for each.
-MAX_KEPT_FORMULAS = 8
+#: Formulas whose samples are kept, and different halves among them, which depend on γ where features are cut, and on a
+#: γ for each feature: more are prepared again.
+MAX_KEPT_FORMULAS, MAX_KEPT_HALVES = 8, 2
 
 #: Held while samples are prepared: problems that share them begin at the same time.
 _PREPARING = RLock()
@@ -94,9 +95,7 @@ class DeviceSamples:
 
         with _PREPARING:
             samples: DeviceSamples = prepared_once(points, ("cuda", device, formula), prepare)
-            known = [key for key in list(points.memo) if key[0] == "cuda" and isinstance(key[-1], KernelFormula)]
-            for key in known[:-MAX_KEPT_FORMULAS]:
-                del points.memo[key]
+            _forget_older_samples(points, device)
         return samples
 
     @classmethod
@@ -167,6 +166,23 @@ class DeviceSamples:
         return int(self.halves[0].shape[1]) if self.halves else int(self.data.shape[1])
 
 
+def _forget_older_samples(points: Points, device: int) -> None:
+    """Remove all samples but the last ones from what is kept beside the data."""
+    memo, seen, used = points.memo, list[int](), {None}
+    formulas = [key for key in memo if key[:2] == ("cuda", device) and isinstance(key[-1], KernelFormula)]
+    for position, key in enumerate(reversed(formulas)):
+        halves = id(memo[key].halves[0]) if memo[key].halves else 0
+        if halves not in seen:
+            seen.append(halves)
+        if position >= MAX_KEPT_FORMULAS or seen.index(halves) >= MAX_KEPT_HALVES:
+            del memo[key]
+        else:
+            used.add(key[-1].gammas)
+    for key in [key for key in memo if key[:2] in (("cuda", device), ("shared", device))]:
+        if isinstance(key[-1], FeatureGammas) and key[-1] not in used:
+            del memo[key]
+
+
 def data_on_device(points: Points, device: int) -> Any:
     """Return the data behind points on a GPU as a dense table, once for all views of them."""
     if isinstance(points.table, DeviceTable):
@@ -222,7 +238,8 @@ def fits_on_device(points: Points, device: int) -> bool:
         if key not in points.memo:
             data = points.table
             table = data.shape[0] * data.shape[1] * data.dtype.itemsize
-            most = MAX_HALVES_FRACTION if isinstance(data, DeviceTable) else MAX_TABLE_FRACTION
+            there = isinstance(data, DeviceTable)
+            most = MAX_HALVES_FRACTION_PER_BYTE * data.dtype.itemsize if there else MAX_TABLE_FRACTION
             points.memo[key] = table <= most * free_memory()
     fits: bool = points.memo[key]
     return fits

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import check_deadline
 from maxmargin.double_double import DoubleDouble
@@ -148,7 +149,11 @@ class KernelMatrix:
         if rows is not None:
             return rows.product_error(vector)
         used = np.flatnonzero(vector)
-        return expansion_error(self, self.take(used), vector[used], isinstance(self.kernel, NativeKernel))
+        # Sparse products on a GPU are summed in an order that is not ours.
+        in_lanes = isinstance(self.kernel, NativeKernel) and (
+            self.device == "cpu" or not sparse.issparse(self.points.table)
+        )
+        return expansion_error(self, self.take(used), vector[used], in_lanes)
 
     def extended_product(self, vector: DoubleDouble) -> DoubleDouble:
         rows = self.features()

@@ -218,7 +218,7 @@ class FitContext:
 
     def _certificate_products(self, points: Points, threads: int) -> tuple[str, FeatureSums]:
         """Return the device and the arithmetic of products with the kernel matrix, by which solutions are verified."""
-        if self.on_cpu:
+        if self.on_cpu or self.kernel is None:
             return self.device, FeatureSums.DOUBLE
         from maxmargin.cuda.device import open_device
         from maxmargin.cuda.product_costs import quickest_products
@@ -227,7 +227,8 @@ class FitContext:
         tolerance = rule.violation if rule.gap is None else 0.0
         in_host_memory = not isinstance(points.table, DeviceRows)
         width = int(points.table.shape[1])
-        sums = quickest_products(open_device(self.device), width, threads, in_host_memory, tolerance)
+        number = open_device(self.device)
+        sums = quickest_products(number, self.kernel, width, threads, in_host_memory, tolerance)
         return ("cpu", FeatureSums.DOUBLE) if sums is None else (self.device, sums)
 
     def shared_matrix(

@@ -122,6 +122,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, FUNCTIONS == 1 ? 2 : 1)
         }
       }
   }
+#pragma unroll
   for (int f = 0; f < FUNCTIONS; ++f) {
     __syncthreads();
 #pragma unroll
