@@ -74,22 +74,21 @@ inline void update_trailing(Strided a, std::int64_t n, std::int64_t first, std::
     }
 }
 
-// Replace the upper triangle of A by R. Where a pivot is at most `least`, the row depends on those before it up to
-// rounding: it becomes zero with an infinite pivot, so that solutions have a zero there, and solve the other equations.
-inline void factor_blocks(double* values, std::int64_t n, std::int64_t stride, double least) {
+// Replace the upper triangle of A by R. False if a pivot is at most `least`: the matrix is singular up to rounding.
+inline bool factor_blocks(double* values, std::int64_t n, std::int64_t stride, double least) {
   const Strided a{values, stride};
   for (std::int64_t begin = 0; begin < n; begin += kCholeskyBlock) {
     const std::int64_t end = begin + kCholeskyBlock < n ? begin + kCholeskyBlock : n;
     for (std::int64_t r = begin; r < end; ++r) {
       double* row = a.row(r);
       for (std::int64_t k = begin; k < r; ++k) add_row(row + r, a.row(k) + r, -a.row(k)[r], n - r);
-      const bool dependent = !(row[r] > least);
+      if (!(row[r] > least)) return false;
       const double scale = 1.0 / std::sqrt(row[r]);
-      for (std::int64_t c = r; c < n; ++c) row[c] = dependent ? 0.0 : scale * row[c];
-      if (dependent) row[r] = kInfinity;
+      for (std::int64_t c = r; c < n; ++c) row[c] *= scale;
     }
     update_trailing(a, n, begin, end);
   }
+  return true;
 }
 
 // Replace columns [first, last) of x by R⁻ᵀ times these. `nonzero` has the first row of each in which it is not zero,

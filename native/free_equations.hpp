@@ -4,8 +4,7 @@
 // The active-set method (active_set.hpp) fixes one variable after the other, so that every step is an ascent. Where
 // hundreds leave their bounds, as after a change of C, that takes hundreds of updates of the factor. Here all of them
 // are fixed, and the equations of the others are solved again, until none leaves its bounds. That point need not
-// be better, but on the way to it the objective may rise first: the step is as long as it does. Variables whose rows
-// depend on others up to rounding, such as those of equal samples, stay where they are.
+// be better, but on the way to it the objective may rise first: the step is as long as it does.
 //
 // Equations of a base of variables are factored, RᵀR = M. With variables of the base fixed at a change d, and the sum
 // of all as it is, the others follow from
@@ -53,7 +52,8 @@ class FreeEquations {
         active_(fixed_ + n_),
         nonzero_(active_ + n_) {}
 
-  // Change v.dual and v.gradient. False, with both unchanged, if there is no ascent, or if there are several groups.
+  // Change v.dual and v.gradient. False, with both unchanged, if there is no ascent: the matrix is singular, there are
+  // several groups, or all variables leave their bounds.
   bool solve() {
     if (v_.groups > 1) return false;
     double largest = 0.0;
@@ -65,16 +65,16 @@ class FreeEquations {
     active_count_ = n_;
     base_count_ = 0;
     for (int round = 0; round < kMaxFactorisations && active_count_ > 0; ++round) {
-      if (!add_columns()) factor(kSmallestPivot * largest);
-      solve_equations();
+      if (!add_columns() && !factor(kSmallestPivot * largest)) return false;
+      if (!solve_equations()) return false;
       if (!change_active(round < kMaxReleases)) return move();
     }
-    return move();
+    return false;
   }
 
  private:
   // Factor the equations of the active variables, with the right-hand side and ones as the first columns.
-  void factor(double least) {
+  bool factor(double least) {
     base_count_ = 0;
     for (std::int64_t k = 0; k < n_; ++k) {
       column_[k] = active_[k] ? 0 : -1;  // 0: in the base, without a column
@@ -86,7 +86,7 @@ class FreeEquations {
       for (std::int64_t b = a; b < base_count_; ++b) to[b] = row[base_[b]];
     }
     factor_.stride = base_count_;
-    factor_blocks(factor_.values, base_count_, base_count_, least);
+    if (!factor_blocks(factor_.values, base_count_, base_count_, least)) return false;
     subtract_fixed();
     width_ = 0;
     begin_columns(1 + v_.groups);
@@ -96,6 +96,7 @@ class FreeEquations {
     }
     nonzero_[0] = nonzero_[1] = 0;
     end_columns(1 + v_.groups);
+    return true;
   }
 
   // right = gradient − M step, of the variables that are not in the base.
@@ -157,8 +158,9 @@ class FreeEquations {
     width_ = last;
   }
 
-  // The steps of the active variables, given those of the fixed ones, whose slacks are found.
-  void solve_equations() {
+  // The steps of the active variables, given those of the fixed ones, whose slacks are found. False if the fixed ones
+  // depend on each other, up to rounding.
+  bool solve_equations() {
     std::int64_t fixed = 0;  // columns whose λ is wanted
     if (v_.groups == 1) {
       fixed_[fixed] = 1;
@@ -175,7 +177,7 @@ class FreeEquations {
       lambda_[i] = -row[0] - lambda_[i];
       for (std::int64_t j = i; j < fixed; ++j) small_[i * fixed + j] = -row[fixed_[j]];
     }
-    factor_blocks(small_, fixed, fixed, 0.0);
+    if (!factor_blocks(small_, fixed, fixed, 0.0)) return false;
     solve_factored(small_, fixed, fixed, lambda_);
     offset_ = v_.groups == 1 ? lambda_[0] : 0.0;
     double* x = small_;  // no longer needed
@@ -193,13 +195,14 @@ class FreeEquations {
       else
         slack_[k] = lambda_[next++];
     }
-    if (base_count_ == n_) return;
+    if (base_count_ == n_) return true;
     for (std::int64_t k = 0; k < n_; ++k) slack_[k] = column_[k] < 0 ? right_[k] - offset_ : slack_[k];
     for (std::int64_t a = 0; a < base_count_; ++a) {
       const std::int64_t k = base_[a];
       for (std::int64_t c = 0; c < n_; ++c)
         if (column_[c] < 0) slack_[c] -= step_[k] * v_.matrix[k * n_ + c];
     }
+    return true;
   }
 
   // Fix the active variables that leave their bounds, and release fixed ones that would move inwards. Returns whether
