@@ -209,6 +209,17 @@ def test_journal_of_a_search_that_drops_points(tmp_path):
     assert len(whole.scores) == 9
 
 
+def test_points_of_the_journal_that_are_not_searched_drop_none(tmp_path):
+    X, y = chessboard(200, noise=0.0)
+    grid_search(X, y, Cs=[100], gammas=[1.0], journal=tmp_path / "j")  # better than what follows
+    options = {"Cs": [0.01, 1], "gammas": [0.001, 100], "n_jobs": 1}
+    found = grid_search(X, y, journal=tmp_path / "j", resume=True, prune=True, **options)
+    whole = grid_search(X, y, **options)
+    assert found.best.point == whole.best.point
+    assert found.best.mean == whole.best.mean
+    assert Point(100.0, 1.0) not in found.points
+
+
 def test_choice_of_an_estimator_confirms_the_same_points():
     X, y = chessboard(300, noise=0.05)
     whole, pruned = (choose_estimator(X, y, classification=True, prune=prune) for prune in (False, True))

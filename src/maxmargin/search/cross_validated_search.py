@@ -233,10 +233,7 @@ class TrialRunner:
         data = self.scorer
         error_score = math.nan if data.error_score is None else data.error_score
         name, metric = data.scoring.name, data.scoring.metric
-        result = GridSearchResult(data.estimator, name, data.folds, (), known, metric=metric, error_score=error_score)
-        for trial in known if self.pruning is not None else ():
-            self.pruning.add(trial)  # type: ignore[union-attr]  # there is one
-        return result
+        return GridSearchResult(data.estimator, name, data.folds, (), known, metric=metric, error_score=error_score)
 
     def search(self, axes: Axes, refine: int) -> GridSearchResult:
         """Return the result of a grid and of its refinements around the best point."""
@@ -252,7 +249,11 @@ class TrialRunner:
     def run(self, result: GridSearchResult, points: tuple[Point, ...]) -> GridSearchResult:
         """Return the result extended by a round of points."""
         result = replace(result, rounds=(*result.rounds, points))
-        ordered = points if self.pruning is None else central_first(points)
+        ordered = points
+        if self.pruning is not None:
+            ordered = central_first(points)
+            for trial in (trial for trials in result.by_point.values() for trial in trials.values()):
+                self.pruning.add(trial)
         jobs = self.scorer.jobs(ordered, {(trial.point, trial.fold) for trial in result.trials})
         unfinished, status = len(jobs), COMPLETE
         try:

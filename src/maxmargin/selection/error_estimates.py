@@ -95,7 +95,8 @@ def error_estimates(model: Any, *, loo: bool = False) -> ErrorEstimates:
     """Estimate the error of a fitted machine on new samples, without a test set.
 
     The time is that of the kernel values between support vectors and all samples, as for ``certificate_``, and of the
-    inverse of a matrix as large as the number of free support vectors.
+    factorisation of a matrix as large as the number of free support vectors. With ``loo=True`` these are those of
+    leave-one-out, and the estimates take nothing noticeable beside it.
 
     Parameters
     ----------
