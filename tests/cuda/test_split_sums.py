@@ -176,7 +176,7 @@ def test_small_tolerances_are_float64(device, slow_float64, monkeypatch):
     X = np.random.default_rng(0).normal(size=(200, 4))
     for parameters in ({"tol": 1e-6}, {"gap_tol": 1e-6}):
         model = SVC(device="cuda", **parameters).fit(X, X[:, 0] > 0)
-        assert model._models_[0].training_problem()[0].matrix.sums is FeatureSums.PRODUCTS
+        assert model._models_[0].training_problem()[0].matrix.sums is FeatureSums.DOUBLE
 
 
 def test_the_quickest_products(monkeypatch):
