@@ -29,8 +29,8 @@ DOUBLE_PER_PRODUCT, DOUBLE_PER_DIFFERENCE, DOUBLE_PER_VALUE, SINGLE_PER_FEATURE 
 #: measured of one core with AVX-512, with 10, 54 and 200 features (1.9 · 10¹⁰).
 CPU_FEATURES, CPU_PER_VALUE = 1e10, 20
 
-#: With a smaller tolerance sums are those of differences in float64: bounds on the errors of inner products are some ten
-#: times as large, those of pairs a hundred times.
+#: With a smaller tolerance sums are those of differences in float64: bounds on the errors of inner products are some
+#: ten times as large, those of pairs a hundred times.
 MIN_TOLERANCE = 1e-4
 
 
