@@ -108,3 +108,39 @@ def test_certificate_of_the_linear_kernel(device, monkeypatch):
     model = SVC(kernel="linear", device="cuda").fit(device.asarray(X), y > 0)
     assert model.certificate_.violation <= 1e-3
     assert model._models_[0].training_problem()[0].matrix.points.table._host is None
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"probability": True},
+        {"certify": "exact"},
+        {"certify": "exact", "polish": True},
+        {"class_weight": "balanced"},
+        {"max_seconds": 60.0, "landmarks": "kmeans"},
+    ],
+    ids=str,
+)
+def test_other_parameters(device, options):
+    X, y = data()
+    given = {"n_components": 40, "random_state": 0} | options
+    found, expected = (KernelApproximationSVC(device=name, **given).fit(X, y > 0) for name in ("cuda", "cpu"))
+    assert abs(found.score(X, y > 0) - expected.score(X, y > 0)) <= 0.02
+    if "certify" in options:
+        one, other = found.exact_certificate_, expected.exact_certificate_
+        assert one.dual <= other.primal
+        assert other.dual <= one.primal
+    if "probability" in options:
+        np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), atol=0.05)
+
+
+def test_resumed_from_a_checkpoint(device, tmp_path):
+    X, y = data()
+    given = {"n_components": 40, "random_state": 0, "checkpoint": tmp_path / "fit", "checkpoint_seconds": 0.0}
+    given["device"] = "cuda"
+    stopped = KernelApproximationSVC(callback=lambda progress: True, **given)
+    with pytest.warns(UserWarning, match="stopped"):
+        stopped.fit(X, y > 0)
+    assert (tmp_path / "fit").exists()
+    found = KernelApproximationSVC(**given).fit(X, y > 0)
+    assert found.certificate_.relative_gap <= 1e-3
