@@ -153,6 +153,27 @@ def test_other_arrays(device, no_copy, kind):
     np.testing.assert_array_equal(found.support_vectors_, X[found.support_])
 
 
+@pytest.mark.parametrize("kind", ["integers", "columns first", "every second row", "float32 columns first"])
+def test_the_array_that_is_kept_is_complete(monkeypatch, kind):
+    """The test for finite values waits for the array that it reads; streams of the fit read the same one."""
+    twin = cuda_twin.install_backend(monkeypatch)
+    X = samples()[0]
+    given = {
+        "integers": np.rint(8 * X).astype(np.int32),
+        "columns first": np.asfortranarray(X),
+        "every second row": X[::2],
+        "float32 columns first": np.asfortranarray(X.astype(np.float32)),
+    }[kind]
+    tested = []
+    monkeypatch.setattr(twin, "isfinite", lambda array: tested.append(array) or np.isfinite(array), raising=False)
+    there = given[:].view(cuda_twin.DeviceArray)
+    found = DeviceTable(there, 0).check(None, "SVC").array
+    assert [one is found for one in tested] == [True]
+    assert found.flags.c_contiguous
+    assert found.dtype == (np.float32 if "float32" in kind else np.float64)
+    np.testing.assert_array_equal(found.get(), given)
+
+
 def test_later_uses_copy_what_they_need(device):
     """Probabilities, noise and left-out values on the CPU; pickles have the support vectors only."""
     X, y = samples()

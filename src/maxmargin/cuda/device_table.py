@@ -95,12 +95,13 @@ class DeviceTable(DeviceRows):
                 f"X has {self.array.shape[1]} features, but {name} is expecting {features} features as input."
             )
         with self.current():
-            kept = self.array if self.array.dtype in PRECISIONS else self.array.astype(np.float64)
+            dtype = self.array.dtype if self.array.dtype in PRECISIONS else np.float64
+            valid = self.array.dtype == dtype and self.array.flags.c_contiguous
+            kept = self.array if valid else xp.ascontiguousarray(self.array, dtype=dtype)
+            # The result of this test is that of the stored array, which is then complete for the streams of a fit.
             if not bool(xp.isfinite(kept).all()):
                 raise ValueError("the samples contain NaN or infinity; replace these values, or leave out their rows")
-            if kept is self.array and kept.flags.c_contiguous:
-                return self
-            return DeviceTable(xp.ascontiguousarray(kept), self.number)
+            return self if valid else DeviceTable(kept, self.number)
 
     def decisions(self, weights: Floats, index: Indices | None) -> Floats:
         with self.current():
