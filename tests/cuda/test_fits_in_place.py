@@ -248,6 +248,18 @@ def test_errors(device):
         SVC(solver="pairwise", device="cuda").fit(device.asarray(X), labels)
 
 
+@pytest.mark.parametrize("name", [3, None, "gpu", "cuda:"])
+def test_names_that_are_none(device, name):
+    """The message is that for samples in host memory, in a fit and in a prediction."""
+    X, y = samples()
+    labels, message = (y > 0).astype(int), rf"device must be 'cpu', .*, not {name!r}$"
+    for table in (X, device.asarray(X)):
+        with pytest.raises(ValueError, match=message):
+            SVC(device=name).fit(table, labels)
+        with pytest.raises(ValueError, match=message):
+            SVC().fit(X, labels).set_params(device=name).predict(table)
+
+
 def test_another_gpu(monkeypatch):
     twin = cuda_twin.install_backend(monkeypatch)
     X, y = samples()

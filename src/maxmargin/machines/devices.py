@@ -26,26 +26,34 @@ def choose_device(wanted: Any, kernel: Kernel | None, X: Any, supported: bool = 
 
     `supported` says whether a GPU can train with the parameters of the estimator, which decides for "auto" only.
     """
-    from maxmargin.cuda.device import NAMES, DeviceError, is_available, open_device
+    from maxmargin.cuda.device import DeviceError, is_available
     from maxmargin.cuda.kernel_values import is_supported
 
     if wanted == "cpu":
         return "cpu"
+    check_name(wanted)
     if isinstance(X, DeviceTable):
         there = device_of_samples(wanted, X)
         wanted = there if wanted == "auto" else wanted
-    if not isinstance(wanted, str):
-        raise ValueError(f"device must be {NAMES}, not {wanted!r}")
     supported_kernel = is_supported(kernel)
     if wanted == "auto":
         return "cuda" if supported_kernel and supported and is_worthwhile(X) and is_available() else "cpu"
-    open_device(wanted)
     if not supported_kernel:
         raise DeviceError(
             f"device={wanted!r} computes the built-in kernels, their sums, products and multiples from samples; use "
             "one of them, or device='cpu'"
         )
     return wanted
+
+
+def check_name(wanted: Any) -> None:
+    """Raise if this is not the name of a device, or there is no such GPU."""
+    from maxmargin.cuda.device import NAMES, open_device
+
+    if not isinstance(wanted, str):
+        raise ValueError(f"device must be {NAMES}, not {wanted!r}")
+    if wanted not in ("cpu", "auto"):
+        open_device(wanted)
 
 
 def is_worthwhile(X: Any) -> bool:
@@ -81,6 +89,7 @@ def copied_to_device(table: Any, device: str) -> Any:
 def kernel_blocks(wanted: Any, kernel: Kernel, X: Any, support: Points) -> ComputedKernelBlocks | DeviceKernelBlocks:
     """Return the kernel values of samples, which are checked, with support vectors, on the device that is wanted."""
     if isinstance(X, DeviceTable):
+        check_name(wanted)
         device = choose_device(device_of_samples(wanted, X), kernel, X)
         kernel.check(Points.wrap(X))
         return DeviceKernelBlocks(kernel, X.array, support, device)
