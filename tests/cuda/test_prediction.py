@@ -6,6 +6,7 @@ from scipy import sparse
 
 from maxmargin.cuda import block_values, kernel_values, prediction, samples, sparse_values
 from maxmargin.cuda.device import is_available
+from maxmargin.cuda.device_table import DeviceTable
 from maxmargin.kernels import ChiSquared, FunctionKernel, Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
 from maxmargin.models import ComputedKernelBlocks, KernelExpansions, OneVsOneVote
 from maxmargin.models.device_blocks import DeviceKernelBlocks, in_host_memory
@@ -74,7 +75,7 @@ def test_values_of_the_cpu(device, name, functions, single, monkeypatch):
     spread = np.sqrt(((expected - model.offsets) ** 2).mean(axis=0)).max()
     np.testing.assert_allclose(found, expected, atol=(prediction.ACCURACY if single else 1e-12) * spread)
     assert (np.sign(found) == np.sign(expected)).all()
-    here = DeviceKernelBlocks(kernel, device(X), Points(support), "cuda")
+    here = DeviceKernelBlocks(kernel, Points.wrap(DeviceTable(device(X), 0)), Points(support), "cuda")
     np.testing.assert_array_equal(model.decision_values(here, 1).get(), found)
 
 
@@ -160,7 +161,8 @@ def test_many_values_on_the_card():
     for functions in (1, 3, 10):
         random = np.random.default_rng(functions)
         model = KernelExpansions(random.normal(size=(functions, 20_000)), random.normal(size=functions))
-        here = DeviceKernelBlocks(Gaussian(0.05), cupy.asarray(X), Points(support), "cuda")
+        there = Points.wrap(DeviceTable(cupy.asarray(X), 0))
+        here = DeviceKernelBlocks(Gaussian(0.05), there, Points(support), "cuda")
         some = np.arange(0, 300_000, 1000)
         expected = model.decision_values(both(Gaussian(0.05), X[some], support)[1], 2)
         found = model.decision_values(here, 1).get()[some]

@@ -1,17 +1,23 @@
 """Searches on a GPU: samples are copied and prepared once, and scores are those of the CPU."""
 
+import weakref
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.metrics import accuracy_score, make_scorer
 
 from maxmargin import SVC, SVCCV, SVRCV, NuSVC, OneClassSVMCV, grid_search
+from maxmargin.cuda import prediction
 from maxmargin.cuda import samples as cuda_samples
 from maxmargin.cuda.device import DeviceError, is_available
 from maxmargin.cuda.device_table import DeviceSubset, DeviceTable
 from maxmargin.kernels.formula import FeatureGammas
 from maxmargin.search.device_trials import DeviceFoldScorer, where_trained
 from maxmargin.search.fold_scoring import FoldScorer
+from maxmargin.search.grid import Point
 from maxmargin.search.path_trials import PathTrials
 from reference import cuda_twin
 
@@ -171,6 +177,32 @@ def test_scores_of_training_samples(device, scoring):
     found, expected = (SVCCV(**GRID, **options, device=name).fit(X, y > 0) for name in ("cuda", "cpu"))
     assert_same_scores(found.cv_results_, expected.cv_results_, 240, 3, flips=2)
     assert "split0_train_score" in found.cv_results_
+
+
+def test_rows_of_folds_are_copied_in_blocks_and_not_kept(monkeypatch):
+    twin = cuda_twin.install_backend(monkeypatch)
+    X, y = data()
+    plain = scorer_of(SVC(device="cuda", C=0.1), X, y > 0)
+    scorer = where_trained(replace(plain, scoring=replace(plain.scoring, train=True)))
+    assert isinstance(scorer, DeviceFoldScorer)
+    copies, rows = [], DeviceTable.rows
+
+    def recorded(self, chosen):
+        found = rows(self, chosen)
+        if found.base is not self.array:
+            copies.append((len(found), weakref.ref(found)))
+        return found
+
+    point = Point(C=0.1)
+    models = [scorer.trained(copy(scorer.estimator), fold) for fold in range(3)]
+    monkeypatch.setattr(DeviceTable, "rows", recorded)
+    monkeypatch.setattr(prediction, "VALUES_PER_BLOCK", 20 * min(len(model.support_) for model in models))
+    scores = [scorer.scores(model, point, fold) for fold, model in enumerate(models)]
+    assert {len(found) for found in scores} == {2}
+    assert max(count for count, _ in copies) <= 20
+    assert sum(count for count, _ in copies) >= 3 * 160
+    assert [array() for _, array in copies] == [None] * len(copies)
+    assert isinstance(scorer.table.array, twin.ndarray)
 
 
 def test_which_trials_share_a_table(device, monkeypatch):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -170,6 +169,8 @@ class DeviceTable(DeviceRows):
 class DeviceSubset(DeviceTable):
     """Some rows of a table on a GPU, which share what is prepared of all rows: the samples of a fold.
 
+    The rows are copied when they are asked for, and not kept: there is no `array` of them.
+
     Parameters
     ----------
     table : DeviceTable
@@ -181,12 +182,6 @@ class DeviceSubset(DeviceTable):
         self.table, self.index = table, np.ascontiguousarray(index, dtype=np.int64)
         self.number = table.number
         self.memo = table.memo
-
-    @cached_property
-    def array(self) -> Any:
-        """The rows as a table of their own, for predictions."""
-        with self.current():
-            return self.table.rows(self.index)
 
     @property
     def shape(self) -> tuple[int, int]:

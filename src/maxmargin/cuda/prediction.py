@@ -70,11 +70,11 @@ class Segment(NamedTuple):
 
 
 def decision_values(
-    device: str, kernel: Kernel, samples: Any, support: Points, segments: Sequence[Segment], offsets: Floats
+    device: str, kernel: Kernel, samples: Points, support: Points, segments: Sequence[Segment], offsets: Floats
 ) -> Any:
     """Return the value of every function for every sample, a device array.
 
-    `samples` are `Points` in host memory, or a device array of that GPU.
+    `samples` are in host memory, or in that of this GPU.
     """
     xp, number = cupy(), open_device(device)
     with xp.cuda.Device(number):
@@ -86,14 +86,14 @@ def decision_values(
         else:
             for rows in _row_blocks(samples, support):
                 check_deadline()
-                block = _Block(kernel, rows_on_device(samples, rows), support, on_device, xp.asarray(offsets))
+                block = _Block(kernel, dense_rows(samples.take(rows)), support, on_device, xp.asarray(offsets))
                 out[rows] = block.values()
         xp.cuda.get_current_stream().synchronize()
     return out
 
 
-def _is_very_sparse(samples: Any, kernel: Kernel) -> bool:
-    data = samples.data if isinstance(samples, Points) else samples
+def _is_very_sparse(samples: Points, kernel: Kernel) -> bool:
+    data = samples.table
     if not sparse.issparse(data) or data.shape[1] < MIN_SPARSE_WIDTH:
         return False
     return MIN_ZEROS * data.nnz <= data.shape[0] * data.shape[1] and takes_sparse(kernel, data)
@@ -149,12 +149,7 @@ def host_product(
     return out
 
 
-def rows_on_device(samples: Any, rows: slice) -> Any:
-    """Return some samples as a dense table on the current GPU."""
-    return dense_rows(samples.take(rows)) if isinstance(samples, Points) else samples[rows]
-
-
-def _row_blocks(samples: Any, support: Points) -> Iterator[slice]:
+def _row_blocks(samples: Points, support: Points) -> Iterator[slice]:
     rows = min(table_rows(support.data.shape[1]) - _part_rows(support), VALUES_PER_BLOCK // max(1, len(support)))
     for start in range(0, len(samples), max(1, rows)):
         yield slice(start, start + max(1, rows))

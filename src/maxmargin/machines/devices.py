@@ -31,29 +31,30 @@ def choose_device(wanted: Any, kernel: Kernel | None, X: Any, supported: bool = 
 
     if wanted == "cpu":
         return "cpu"
-    check_name(wanted)
+    name = checked_name(wanted)
     if isinstance(X, DeviceTable):
-        there = device_of_samples(wanted, X)
-        wanted = there if wanted == "auto" else wanted
+        there = device_of_samples(name, X)
+        name = there if name == "auto" else name
     supported_kernel = is_supported(kernel)
-    if wanted == "auto":
+    if name == "auto":
         return "cuda" if supported_kernel and supported and is_worthwhile(X) and is_available() else "cpu"
     if not supported_kernel:
         raise DeviceError(
-            f"device={wanted!r} computes the built-in kernels, their sums, products and multiples from samples; use "
+            f"device={name!r} computes the built-in kernels, their sums, products and multiples from samples; use "
             "one of them, or device='cpu'"
         )
-    return wanted
+    return name
 
 
-def check_name(wanted: Any) -> None:
-    """Raise if this is not the name of a device, or there is no such GPU."""
+def checked_name(wanted: Any) -> str:
+    """Return the name of a device; raise if it is none, or there is no such GPU."""
     from maxmargin.cuda.device import NAMES, open_device
 
     if not isinstance(wanted, str):
         raise ValueError(f"device must be {NAMES}, not {wanted!r}")
     if wanted not in ("cpu", "auto"):
         open_device(wanted)
+    return wanted
 
 
 def is_worthwhile(X: Any) -> bool:
@@ -87,12 +88,16 @@ def copied_to_device(table: Any, device: str) -> Any:
 
 
 def kernel_blocks(wanted: Any, kernel: Kernel, X: Any, support: Points) -> ComputedKernelBlocks | DeviceKernelBlocks:
-    """Return the kernel values of samples, which are checked, with support vectors, on the device that is wanted."""
+    """Return the kernel values of samples, which are checked, with support vectors, on the device that is wanted.
+
+    With "auto", a kernel that a GPU does not compute gets samples in GPU memory as a copy in host memory.
+    """
+    from maxmargin.cuda.kernel_values import is_supported
+
     if isinstance(X, DeviceTable):
-        check_name(wanted)
-        device = choose_device(device_of_samples(wanted, X), kernel, X)
-        kernel.check(Points.wrap(X))
-        return DeviceKernelBlocks(kernel, X.array, support, device)
+        wanted = checked_name(wanted)
+        wanted = device_of_samples(wanted, X) if wanted != "auto" or is_supported(kernel) else "cpu"
+        X = X.in_host_memory() if wanted == "cpu" else X
     points = Points.wrap(X)
     kernel.check(points)
     device = "cpu" if wanted == "cpu" else choose_device(wanted, kernel, X)

@@ -25,14 +25,15 @@ class DeviceKernelBlocks:
     ----------
     kernel : Kernel
         Built-in, or composed of such.
-    samples : Points, or device array
+    samples : Points
+        In host memory, or in that of the GPU.
     support : Points
     device : str
         The GPU; that of the samples if they are on one.
     """
 
     kernel: Kernel
-    samples: Any
+    samples: Points
     support: Points
     device: str
 
@@ -67,10 +68,7 @@ class DeviceKernelBlocks:
         step = max(1, DECISIONS_AT_A_TIME // max(1, outputs))
         rows = (slice(start, start + step) for start in range(0, len(self), step))
         with self.scope():
-            return cupy().concatenate([function(replace(self, samples=self._take(part))) for part in rows])
-
-    def _take(self, rows: slice) -> Any:
-        return self.samples.take(rows) if isinstance(self.samples, Points) else self.samples[rows]
+            return cupy().concatenate([function(replace(self, samples=self.samples.take(part))) for part in rows])
 
 
 def in_host_memory(values: Any) -> Any:
