@@ -6,7 +6,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
-from maxmargin import LSSVC, SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR
+from maxmargin import LSSVC, SVC, SVDD, SVR, KernelApproximationSVC, NuSVC, NuSVR, OneClassSVM, QuantileSVR
 from maxmargin.cuda import block_values
 from maxmargin.cuda.device import DeviceError, is_available
 from maxmargin.cuda.device_table import DeviceTable
@@ -246,6 +246,27 @@ def test_errors(device):
             SVC(kernel=kernel, device="cuda").fit(device.asarray(given), labels)
     with pytest.raises(ValueError, match="solver='auto' or 'block'"):
         SVC(solver="pairwise", device="cuda").fit(device.asarray(X), labels)
+
+
+@pytest.mark.parametrize("kernel", [lambda X, Z: X @ Z.T, "precomputed"], ids=["function", "precomputed"])
+def test_auto_predicts_with_a_kernel_for_the_cpu(device, kernel):
+    """From a copy in host memory, as it trained; the results are on the device."""
+    X, y = samples()
+    X, labels = X @ X.T if kernel == "precomputed" else X, (y > 0).astype(int)
+    there = device.asarray(X)
+    model, expected = SVC(device="auto", kernel=kernel).fit(there, labels), SVC(kernel=kernel).fit(X, labels)
+    assert model.device_ == "cpu"
+    for method in ("predict", "decision_function"):
+        found = getattr(model, method)(there)
+        assert isinstance(found, type(there))
+        np.testing.assert_array_equal(found.get(), getattr(expected, method)(X))
+    if kernel != "precomputed":
+        with pytest.raises(DeviceError, match="computes the built-in kernels"):
+            model.set_params(device="cuda").predict(there)
+        one_class = OneClassSVM(nu=0.2, device="auto", kernel=kernel).fit(there)
+        assert set(one_class.predict(there).get()) == {-1, 1}
+        approximation = KernelApproximationSVC(kernel=kernel, n_components=20, random_state=0, device="auto")
+        assert approximation.fit(there, labels).decision_function(there).get().shape == (300,)
 
 
 @pytest.mark.parametrize("name", [3, None, "gpu", "cuda:"])

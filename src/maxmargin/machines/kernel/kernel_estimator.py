@@ -162,6 +162,8 @@ class KernelEstimator(Machine):
 
     def _check_samples(self, X: Any) -> Any:
         self._check_fitted()
+        if isinstance(X, DeviceTable) and self._kernel_ is None and self.device == "auto":
+            X = X.in_host_memory()
         if isinstance(X, DeviceTable):
             if self._kernel_ is None:
                 raise TypeError("precomputed kernel values must be in host memory")
