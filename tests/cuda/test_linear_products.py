@@ -101,6 +101,20 @@ def test_features_that_do_not_fit_stay_on_the_cpu(device, monkeypatch):
     assert model.score(X, y > 0) > 0.7
 
 
+@pytest.mark.parametrize(("ratio", "there"), [(2, True), (32, False), (64, False)])
+def test_features_stay_on_the_cpu_where_float64_is_slow(monkeypatch, ratio, there):
+    cuda_twin.install_backend(monkeypatch)
+    monkeypatch.setattr("maxmargin.machines.devices.MIN_VALUES_ON_DEVICE", 0)
+    monkeypatch.setattr(cuda_twin.Runtime, "attributes", cuda_twin.Runtime.attributes | {87: ratio})
+    copies, copy_of = [], DeviceTable.copy_of
+    monkeypatch.setattr(DeviceTable, "copy_of", lambda *given: copies.append(given[0].shape) or copy_of(*given))
+    X, y = data()
+    model = KernelApproximationSVC(device="cuda", n_components=40, random_state=0).fit(X, y > 0)
+    assert model.score(X, y > 0) > 0.7
+    assert model.device_ == "cuda"  # which computes the features
+    assert copies == ([(600, 40)] if there else [])
+
+
 def test_certificate_of_the_linear_kernel(device, monkeypatch):
     """Two passes over samples that were given in GPU memory, without a copy in host memory."""
     X, y = data()

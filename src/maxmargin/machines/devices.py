@@ -17,6 +17,10 @@ MIN_SAMPLES_FOR_GPU = 10_000
 #: Fewer values than this are read by the CPU in the time of a launch.
 MIN_VALUES_ON_DEVICE = 2**20
 
+#: Where float64 takes more than so many times as long as float32, sums over samples stay on the CPU: they are products of
+#: matrices in float64, of n w² multiplications. GPUs for data centres have 2, others 32 or 64.
+MAX_DOUBLE_RATIO = 8
+
 #: With more features of all samples than this, 8 GB as a dense table, "auto" stays on the CPU.
 MAX_VALUES_FOR_GPU = 10**9
 
@@ -76,13 +80,19 @@ def trains_in_place(wanted: Any, kernel: Any, table: DeviceTable, supported: boo
 
 
 def copied_to_device(table: Any, device: str) -> Any:
-    """Return a dense table with a copy on a GPU, which computes products with it; few values and too many stay here."""
+    """Return a dense table with a copy on a GPU, which computes products with it, all in float64.
+
+    Few values and too many stay here, and all where the GPU is slow in float64.
+    """
     if device == "cpu" or table.size < MIN_VALUES_ON_DEVICE:
         return table
     from maxmargin.cuda.device import open_device
+    from maxmargin.cuda.product_costs import DeviceSpeed
     from maxmargin.cuda.samples import fits_on_device
 
     number, points = open_device(device), Points(table)
+    if DeviceSpeed.of(number).ratio > MAX_DOUBLE_RATIO:
+        return table
     with cupy().cuda.Device(number):
         return DeviceTable.copy_of(points.data, number) if fits_on_device(points, number) else table
 
