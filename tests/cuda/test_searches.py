@@ -9,14 +9,14 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import accuracy_score, make_scorer
 
-from maxmargin import SVC, SVCCV, SVRCV, NuSVC, OneClassSVMCV, grid_search
+from maxmargin import SVC, SVCCV, SVRCV, KernelApproximationSVC, NuSVC, OneClassSVMCV, grid_search
 from maxmargin.cuda import prediction
 from maxmargin.cuda import samples as cuda_samples
 from maxmargin.cuda.device import DeviceError, is_available
 from maxmargin.cuda.device_table import DeviceSubset, DeviceTable
 from maxmargin.kernels.formula import FeatureGammas
 from maxmargin.search.device_trials import DeviceFoldScorer, where_trained
-from maxmargin.search.fold_scoring import FoldScorer
+from maxmargin.search.fold_scoring import FoldScorer, Split
 from maxmargin.search.grid import Point
 from maxmargin.search.path_trials import PathTrials
 from reference import cuda_twin
@@ -229,6 +229,39 @@ def test_which_trials_share_a_table(device, monkeypatch):
     monkeypatch.setattr(cuda_samples, "MAX_TABLE_FRACTION", 0.0)
     scorer = scorer_of(SVC(device="cuda"), X, labels)
     assert where_trained(scorer) is scorer
+
+
+def test_auto_is_what_it_is_for_a_fit(device, monkeypatch):
+    """It is replaced only where it is the CPU for every fold."""
+    X, y = data()
+    labels = y > 0
+    monkeypatch.setattr("maxmargin.machines.devices.MIN_SAMPLES_FOR_GPU", 160)
+
+    def found(estimator, X=X, **changes):
+        scorer = replace(scorer_of(estimator, X, labels), **changes)
+        trained_by = where_trained(scorer)
+        return "as it is" if trained_by is scorer else (type(trained_by).__name__, trained_by.estimator.device)
+
+    shared, on_cpu = ("DeviceFoldScorer", "auto"), ("FoldScorer", "cpu")
+    assert found(SVC(device="auto")) == shared
+    for estimator in (
+        SVC(device="auto", kernel="precomputed"),
+        SVC(device="auto", kernel=lambda X, Z: X @ Z.T),
+        SVC(device="auto", solver="pairwise"),
+        SVC(device="auto", C=1e16),
+    ):
+        assert found(estimator) == on_cpu
+    assert found(KernelApproximationSVC(device="auto")) == "as it is"
+    unequal = (Split(None, np.arange(10)), Split(None, np.arange(100)))
+    assert found(SVC(device="auto"), splits=unequal) == "as it is"
+    assert found(SVC(device="auto"), splits=unequal[1:]) == on_cpu
+    with monkeypatch.context() as without_space:
+        without_space.setattr(cuda_samples, "MAX_TABLE_FRACTION", 0.0)
+        assert found(SVC(device="auto")) == "as it is"
+        alone = where_trained(scorer_of(SVC(device="auto"), X, labels))
+        assert alone.trained(copy(alone.estimator), 0).device_ == "cuda"
+    monkeypatch.setattr("maxmargin.search.device_trials.is_available", lambda: False)
+    assert found(SVC(device="auto")) == on_cpu
 
 
 def test_samples_in_gpu_memory(device):

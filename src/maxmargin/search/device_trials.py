@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from maxmargin import _sparse as sparse
-from maxmargin.cuda.device import DeviceError, cupy, open_device
+from maxmargin.cuda.device import cupy, is_available, open_device
 from maxmargin.cuda.device_table import DeviceSubset, DeviceTable
 from maxmargin.cuda.kernel_values import is_supported
 from maxmargin.cuda.samples import data_on_device, fits_on_device
@@ -70,22 +70,21 @@ class DeviceFoldScorer(FoldScorer):
 def where_trained(scorer: FoldScorer) -> FoldScorer:
     """Return the folds for the device that trains: on a GPU if it can, and as they are if not.
 
-    ``device="auto"`` that is the CPU is replaced by that. What is wrong with the data or the device, the trials say.
+    ``device="auto"`` that is the CPU for every fold is replaced by that. What is wrong with the data or the device, the
+    trials say.
     """
     wanted = getattr(scorer.estimator, "device", "cpu")
     if type(scorer) is not FoldScorer or not isinstance(wanted, str) or wanted == "cpu":
         return scorer
+    if wanted == "auto" and _means_the_cpu(scorer):
+        estimator = copy(scorer.estimator)
+        estimator.device = "cpu"
+        return replace(scorer, estimator=estimator)
     try:
         table = _table(scorer, wanted)
     except ValueError:
         return scorer
-    if table is not None:
-        return DeviceFoldScorer(**vars(scorer) | {"_copies": {}}, table=table)
-    if wanted != "auto" or scorer.scoring.train:
-        return scorer
-    estimator = copy(scorer.estimator)
-    estimator.device = "cpu"
-    return replace(scorer, estimator=estimator)
+    return scorer if table is None else DeviceFoldScorer(**vars(scorer) | {"_copies": {}}, table=table)
 
 
 def _table(scorer: FoldScorer, wanted: str) -> DeviceTable | None:
@@ -95,17 +94,9 @@ def _table(scorer: FoldScorer, wanted: str) -> DeviceTable | None:
         return None
     if scorer.scoring.train and not asks_for_values(scorer.scoring.scorer):  # which takes training samples as well
         return None
-    named = isinstance(estimator.kernel, str) and estimator.kernel != "precomputed"
-    if not named and not is_supported(estimator.kernel):
+    if not _takes_kernel(estimator) or (wanted == "auto" and not all(_pays(scorer))):
         return None
-    if wanted == "auto" and not _pays(scorer):
-        return None
-    try:
-        number = open_device("cuda" if wanted == "auto" else wanted)
-    except DeviceError:
-        if wanted == "auto":
-            return None
-        raise
+    number = open_device("cuda" if wanted == "auto" else wanted)
     points = Points(X)
     with cupy().cuda.Device(number):
         if not fits_on_device(points, number):
@@ -117,10 +108,23 @@ def _is_numeric(X: Any) -> bool:
     return sparse.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub")
 
 
-def _pays(scorer: FoldScorer) -> bool:
-    """Whether "auto" chooses the GPU for every fold."""
-    if not scorer.estimator._trains_on_a_gpu():
-        return False
+def _takes_kernel(estimator: KernelEstimator) -> bool:
+    """Whether a GPU computes the kernel from samples."""
+    kernel = estimator.kernel
+    return kernel != "precomputed" if isinstance(kernel, str) else is_supported(kernel)
+
+
+def _pays(scorer: FoldScorer) -> list[bool]:
+    """Whether "auto" chooses a GPU for each fold, if there is one and it can train with the parameters."""
     features = cast(int, scorer.X.shape[1])
     rows = (len(split.training_rows(scorer.samples)) for split in scorer.splits)
-    return all(is_worthwhile(np.broadcast_to(0.0, (count, features))) for count in rows)
+    return [is_worthwhile(np.broadcast_to(0.0, (count, features))) for count in rows]
+
+
+def _means_the_cpu(scorer: FoldScorer) -> bool:
+    """Whether "auto" is the CPU for every fold, as far as it is known; what is no kernel estimator knows for itself."""
+    estimator = scorer.estimator
+    if not isinstance(estimator, KernelEstimator) or len(getattr(scorer.X, "shape", ())) != 2:
+        return False
+    on_a_gpu = _takes_kernel(estimator) and estimator._trains_on_a_gpu()
+    return not (on_a_gpu and any(_pays(scorer)) and is_available())
