@@ -1,5 +1,6 @@
 """Searches on a GPU: samples are copied and prepared once, and scores are those of the CPU."""
 
+import threading
 import weakref
 from copy import copy
 from dataclasses import replace
@@ -14,11 +15,14 @@ from maxmargin.cuda import prediction
 from maxmargin.cuda import samples as cuda_samples
 from maxmargin.cuda.device import DeviceError, is_available
 from maxmargin.cuda.device_table import DeviceSubset, DeviceTable
+from maxmargin.deadline import Deadline
 from maxmargin.kernels.formula import FeatureGammas
 from maxmargin.search.device_trials import DeviceFoldScorer, where_trained
 from maxmargin.search.fold_scoring import FoldScorer, Split
 from maxmargin.search.grid import Point
 from maxmargin.search.path_trials import PathTrials
+from maxmargin.search.trial_threads import TrialThreads
+from maxmargin.training.fit_context import FitContext
 from reference import cuda_twin
 
 GRID = {"Cs": [0.1, 10.0], "gammas": [0.05, 0.5]}
@@ -229,6 +233,49 @@ def test_which_trials_share_a_table(device, monkeypatch):
     monkeypatch.setattr(cuda_samples, "MAX_TABLE_FRACTION", 0.0)
     scorer = scorer_of(SVC(device="cuda"), X, labels)
     assert where_trained(scorer) is scorer
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "trials", "problems"),
+    [(1, 1, (1, 1)), (2, 2, (1, 1)), (8, 4, (2, 1)), (32, 4, (2, 4)), (32, 1, (3, 10))],
+)
+def test_trials_and_their_problems_at_the_same_time(device, monkeypatch, n_jobs, trials, problems):
+    """At most n_jobs trials; eight problems on the GPU, whatever the number of threads."""
+    monkeypatch.setattr("maxmargin.training.fit_context.MAX_SINGLE_THREAD_ROWS", 0)
+    monkeypatch.setattr("maxmargin.search.fold_scoring.SMALL_PROBLEM_SAMPLES", 0)
+    X, y = data()
+    labels = np.digitize(y, [-0.5, 0.5])
+    scorer = scorer_of(SVC(device="cuda", gamma=0.1), X, labels, folds=2)
+    jobs = [[(Point(C=0.1 * (k + 1)), k % 2)] for k in range(4 if trials > 1 or n_jobs == 1 else 1)]
+    running, most, divided, lock = [0], [0], [], threading.Lock()
+    trained, divide = DeviceFoldScorer.trained, FitContext.divide_threads
+
+    def counted(self, estimator, fold):
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+        try:
+            return trained(self, estimator, fold)
+        finally:
+            with lock:
+                running[0] -= 1
+
+    def recorded(self, X, count):
+        found = divide(self, X, count)
+        divided.append((count, found))
+        return found
+
+    monkeypatch.setattr(DeviceFoldScorer, "trained", counted)
+    monkeypatch.setattr(FitContext, "divide_threads", recorded)
+    with TrialThreads(n_jobs, scorer, jobs, Deadline(None)) as threads:
+        assert threads.workers == trials
+        finished = 0
+        while finished < len(jobs):
+            finished += threads.collect()[1]
+    assert most[0] <= trials
+    assert {found for count, found in divided if count == 3} == {problems}
+    assert len([count for count, _ in divided if count == 3]) == len(jobs)
+    assert trials * problems[0] <= 8
 
 
 def test_auto_is_what_it_is_for_a_fit(device, monkeypatch):

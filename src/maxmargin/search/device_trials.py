@@ -39,7 +39,7 @@ class DeviceFoldScorer(FoldScorer):
 
     table: DeviceTable = field(kw_only=True)
 
-    #: Trials at the same time.
+    #: The most trials at the same time; they divide as many problems among them.
     workers = PROBLEMS_ON_DEVICE
 
     def trained(self, estimator: Any, fold: int) -> Any:

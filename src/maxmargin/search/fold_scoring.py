@@ -20,13 +20,14 @@ from maxmargin._typing import Indices
 from maxmargin.datasets.samples import checksum
 from maxmargin.deadline import TimeLimitReachedError
 from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
+from maxmargin.machines.kernel.kernel_estimator import KernelEstimator
 from maxmargin.machines.linear.linear_estimator import LinearEstimator
 from maxmargin.machines.validation.device_arrays import copied_from_gpu
 from maxmargin.machines.validation.parameters import check_count, check_number
 from maxmargin.resources import default_cache_bytes, usable_memory
 from maxmargin.search.grid import Point
 from maxmargin.search.journal import Trial
-from maxmargin.training.fit_context import MAX_FULL_KERNEL_ROWS
+from maxmargin.training.fit_context import MAX_FULL_KERNEL_ROWS, PROBLEMS_ON_DEVICE
 from maxmargin.training.small_linear_problems import are_small
 
 #: Fraction of the memory that copies of the training and test rows of all folds may occupy.
@@ -228,13 +229,15 @@ class FoldScorer:
         by_fold = [[trial for trial in missing if trial[1] == fold] for fold in range(self.folds)]
         return [sorted(trials, key=lambda trial: trial[0].path_position) for trials in by_fold if trials]
 
-    def estimator_for_job(self, threads: int, cache_bytes: int, callback: Any) -> Any:
-        """Return a copy of the estimator for the trials of one job."""
+    def estimator_for_job(self, threads: int, cache_bytes: int, callback: Any, jobs: int = 1) -> Any:
+        """Return a copy of the estimator for the trials of one job, beside which others run; `jobs` with this one."""
         overrides = {"n_jobs": threads, "cache_size": cache_bytes / 2**20, "callback": callback}
         overrides["warm_start"] = self.starts_along_cost
         estimator = copy(self.estimator)
         for name in overrides.keys() & vars(estimator).keys():
             setattr(estimator, name, overrides[name])
+        if jobs > 1 and isinstance(estimator, KernelEstimator):
+            estimator._problems_on_device = max(1, PROBLEMS_ON_DEVICE // jobs)
         return estimator
 
     def trial(self, estimator: Any, point: Point, fold: int) -> Trial:

@@ -73,7 +73,7 @@ class TrialThreads:
         self.deadline = Deadline(deadline.at)
         self._together = PathTrials.of(scorer, [trial for job in jobs for trial in job], threads)
         units: Sequence[Job] = jobs if self._together is None else self._together.paths
-        most = scorer.workers if isinstance(scorer, DeviceFoldScorer) else threads
+        most = min(scorer.workers, threads) if isinstance(scorer, DeviceFoldScorer) else threads
         self.workers = 1 if scorer.is_small else max(1, min(most, len(units)))
         self.threads = max(1, threads // self.workers)
         self._ended, self._stack = threading.Event(), ExitStack()
@@ -149,7 +149,7 @@ class TrialThreads:
         callback = None if self.scorer.has_small_problems else lambda _: self._ended.is_set()
         try:
             with self.deadline.in_force():  # of the fits, and of the predictions
-                estimator = self.scorer.estimator_for_job(self.threads, cache_bytes, callback)
+                estimator = self.scorer.estimator_for_job(self.threads, cache_bytes, callback, self.workers)
                 for trial in self._trials(job, estimator):
                     if self._ended.is_set() or self.deadline.reached:
                         return  # the fit was stopped, so its score means nothing

@@ -135,6 +135,8 @@ class FitContext:
         Limits and observers.
     device : str
         ``"cpu"``, or the GPU that trains the problems.
+    problems_on_device : int
+        The most problems at the same time on a GPU, of which other fits may train some, too.
     """
 
     kernel: Kernel | None
@@ -143,6 +145,7 @@ class FitContext:
     n_jobs: int | None
     session: Session
     device: str = "cpu"
+    problems_on_device: int = PROBLEMS_ON_DEVICE
 
     @property
     def on_cpu(self) -> bool:
@@ -163,17 +166,17 @@ class FitContext:
             return 1, 1
         workers = min(threads, problems)
         if not self.on_cpu and threads > 1 and problems > 1:  # threads that wait for the GPU
-            workers = min(self._problems_on_device(X), problems)
+            workers = min(self._most_on_device(X), problems)
         return workers, max(1, threads // workers)
 
-    def _problems_on_device(self, X: Any) -> int:
+    def _most_on_device(self, X: Any) -> int:
         """Return the most problems at a time: one where samples are copied in blocks, which divide the free memory."""
         from maxmargin.cuda.device import cupy, open_device
         from maxmargin.cuda.samples import fits_on_device
 
         number = open_device(self.device)
         with cupy().cuda.Device(number):
-            return PROBLEMS_ON_DEVICE if fits_on_device(Points.wrap(X), number) else 1
+            return self.problems_on_device if fits_on_device(Points.wrap(X), number) else 1
 
     @property
     def thread_safe(self) -> bool:

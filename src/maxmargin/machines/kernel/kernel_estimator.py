@@ -30,7 +30,7 @@ from maxmargin.solvers import Callback, StoppingRule
 from maxmargin.solvers.smo.smo_state import selection_code
 from maxmargin.training import Session, Solver
 from maxmargin.training.checkpoint import Checkpoint
-from maxmargin.training.fit_context import FitContext, SolverOptions
+from maxmargin.training.fit_context import PROBLEMS_ON_DEVICE, FitContext, SolverOptions
 
 #: How far a precomputed matrix may be from symmetric, relative to its largest value.
 MAX_ASYMMETRY = 1e-6
@@ -64,6 +64,9 @@ class KernelEstimator(Machine):
     max_seconds: Any
     n_jobs: Any
     device: Any = "cpu"
+
+    #: The most problems of a fit at the same time on a GPU: fewer for a trial of a search, which has others beside it.
+    _problems_on_device: int = PROBLEMS_ON_DEVICE
 
     # Set by fit; the classes by classifiers.
     classes_: Any
@@ -188,7 +191,8 @@ class KernelEstimator(Machine):
         options = self._solver_options()
         self.device_ = "cpu" if self.device == "cpu" else choose_device(self.device, kernel, X, self._trains_on_a_gpu())
         session = Session.begin(callback, options.stopping.max_seconds, started, checkpoint)
-        return FitContext(kernel, options, self._cache_budget(), self.n_jobs, session, self.device_)
+        memory, most = self._cache_budget(), self._problems_on_device
+        return FitContext(kernel, options, memory, self.n_jobs, session, self.device_, most)
 
     def _trains_on_a_gpu(self) -> bool:
         """Whether a GPU can solve the problems of these parameters, if it computes the kernel."""
