@@ -17,7 +17,7 @@ from maxmargin.cuda.device import DeviceError, is_available
 from maxmargin.cuda.device_table import DeviceSubset, DeviceTable
 from maxmargin.deadline import Deadline
 from maxmargin.kernels.formula import FeatureGammas
-from maxmargin.search.device_trials import DeviceFoldScorer, where_trained
+from maxmargin.search.device_trials import BlockwiseFoldScorer, DeviceFoldScorer, where_trained
 from maxmargin.search.fold_scoring import FoldScorer, Split
 from maxmargin.search.grid import Point
 from maxmargin.search.path_trials import PathTrials
@@ -231,8 +231,7 @@ def test_which_trials_share_a_table(device, monkeypatch):
     monkeypatch.setattr("maxmargin.machines.devices.MIN_SAMPLES_FOR_GPU", 161)
     assert type(where_trained(auto)) is FoldScorer
     monkeypatch.setattr(cuda_samples, "MAX_TABLE_FRACTION", 0.0)
-    scorer = scorer_of(SVC(device="cuda"), X, labels)
-    assert where_trained(scorer) is scorer
+    assert type(where_trained(scorer_of(SVC(device="cuda"), X, labels))) is BlockwiseFoldScorer
 
 
 @pytest.mark.parametrize(
@@ -304,9 +303,11 @@ def test_auto_is_what_it_is_for_a_fit(device, monkeypatch):
     assert found(SVC(device="auto"), splits=unequal[1:]) == on_cpu
     with monkeypatch.context() as without_space:
         without_space.setattr(cuda_samples, "MAX_TABLE_FRACTION", 0.0)
-        assert found(SVC(device="auto")) == "as it is"
-        alone = where_trained(scorer_of(SVC(device="auto"), X, labels))
-        assert alone.trained(copy(alone.estimator), 0).device_ == "cuda"
+        assert found(SVC(device="auto")) == ("BlockwiseFoldScorer", "auto")
+        monkeypatch.setattr("maxmargin.search.fold_scoring.SMALL_PROBLEM_SAMPLES", 0)
+        trials = TrialThreads(8, scorer_of(SVC(device="auto"), X, labels), [[(Point(C=1.0), 0)]] * 3, Deadline(None))
+        assert (trials.workers, trials.threads) == (1, 8)
+        assert trials.scorer.trained(copy(trials.scorer.estimator), 0).device_ == "cuda"
     monkeypatch.setattr("maxmargin.search.device_trials.is_available", lambda: False)
     assert found(SVC(device="auto")) == on_cpu
 

@@ -97,7 +97,7 @@ class DeviceTable(DeviceRows):
             dtype = self.array.dtype if self.array.dtype in PRECISIONS else np.float64
             valid = self.array.dtype == dtype and self.array.flags.c_contiguous
             kept = self.array if valid else xp.ascontiguousarray(self.array, dtype=dtype)
-            # The result of this test is that of the stored array, which is then complete for the streams of a fit.
+            # The result of this test waits for the array that is kept, which streams of the fit read.
             if not bool(xp.isfinite(kept).all()):
                 raise ValueError("the samples contain NaN or infinity; replace these values, or leave out their rows")
             return self if valid else DeviceTable(kept, self.number)

@@ -17,8 +17,8 @@ MIN_SAMPLES_FOR_GPU = 10_000
 #: Fewer values than this are read by the CPU in the time of a launch.
 MIN_VALUES_ON_DEVICE = 2**20
 
-#: Where float64 takes more than so many times as long as float32, products with features stay on the CPU: second moments
-#: of n samples with w features take n w² multiplications in float64. GPUs for data centres have 2, others 32 or 64.
+#: Where float64 takes more than so many times as long as float32, products with features stay on the CPU: the second
+#: moments of n samples with w features take n w² multiplications. GPUs for data centres have 2, others 32 or 64.
 MAX_DOUBLE_RATIO = 8
 
 #: With more features of all samples than this, 8 GB as a dense table, "auto" stays on the CPU.

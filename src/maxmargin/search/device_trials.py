@@ -39,7 +39,7 @@ class DeviceFoldScorer(FoldScorer):
 
     table: DeviceTable = field(kw_only=True)
 
-    #: The most trials at the same time; they divide as many problems among them.
+    #: They divide as many problems among them.
     workers = PROBLEMS_ON_DEVICE
 
     def trained(self, estimator: Any, fold: int) -> Any:
@@ -67,6 +67,12 @@ class DeviceFoldScorer(FoldScorer):
         return self._copies[fold]
 
 
+class BlockwiseFoldScorer(FoldScorer):
+    """Folds of samples that do not fit into the memory of a GPU as a table: each trial is a fit that has it alone."""
+
+    workers = 1
+
+
 def where_trained(scorer: FoldScorer) -> FoldScorer:
     """Return the folds for the device that trains: on a GPU if it can, and as they are if not.
 
@@ -81,27 +87,27 @@ def where_trained(scorer: FoldScorer) -> FoldScorer:
         estimator.device = "cpu"
         return replace(scorer, estimator=estimator)
     try:
-        table = _table(scorer, wanted)
+        return _on_a_gpu(scorer, wanted)
     except ValueError:
         return scorer
-    return scorer if table is None else DeviceFoldScorer(**vars(scorer) | {"_copies": {}}, table=table)
 
 
-def _table(scorer: FoldScorer, wanted: str) -> DeviceTable | None:
-    """Return all samples in the memory of a GPU, None if the trials do not use them there."""
+def _on_a_gpu(scorer: FoldScorer, wanted: str) -> FoldScorer:
+    """Return the folds for trials on a GPU, as they are if these have nothing there in common."""
     estimator, X = scorer.estimator, scorer.X
     if not isinstance(estimator, KernelEstimator) or not _is_numeric(X):
-        return None
+        return scorer
     if scorer.scoring.train and not asks_for_values(scorer.scoring.scorer):  # which takes training samples as well
-        return None
+        return scorer
     if not _takes_kernel(estimator) or (wanted == "auto" and not all(_pays(scorer))):
-        return None
+        return scorer
     number = open_device("cuda" if wanted == "auto" else wanted)
     points = Points(X)
     with cupy().cuda.Device(number):
         if not fits_on_device(points, number):
-            return None
-        return DeviceTable(data_on_device(points, number), number).check(None, type(estimator).__name__)
+            return BlockwiseFoldScorer(**vars(scorer))
+        table = DeviceTable(data_on_device(points, number), number).check(None, type(estimator).__name__)
+    return DeviceFoldScorer(**vars(scorer) | {"_copies": {}}, table=table)
 
 
 def _is_numeric(X: Any) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
@@ -179,6 +179,9 @@ class FoldScorer:
     fit_arguments: dict[str, Any] = field(default_factory=dict)
     error_score: float | None = None
     _copies: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+
+    #: The most trials at the same time; None for as many as there are threads.
+    workers: ClassVar[int | None] = None
 
     @classmethod
     def of(cls, estimator: Any, X: Any, y: Any, folds: int, scoring: Any, seed: int) -> FoldScorer:

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin.deadline import Deadline, TimeLimitReachedError
 from maxmargin.resources import blas_thread_limit, thread_count
-from maxmargin.search.device_trials import DeviceFoldScorer, where_trained
+from maxmargin.search.device_trials import where_trained
 from maxmargin.search.fold_scoring import FoldScorer
 from maxmargin.search.grid import Point
 from maxmargin.search.journal import Trial
@@ -73,7 +73,7 @@ class TrialThreads:
         self.deadline = Deadline(deadline.at)
         self._together = PathTrials.of(scorer, [trial for job in jobs for trial in job], threads)
         units: Sequence[Job] = jobs if self._together is None else self._together.paths
-        most = min(scorer.workers, threads) if isinstance(scorer, DeviceFoldScorer) else threads
+        most = threads if scorer.workers is None else min(scorer.workers, threads)
         self.workers = 1 if scorer.is_small else max(1, min(most, len(units)))
         self.threads = max(1, threads // self.workers)
         self._ended, self._stack = threading.Event(), ExitStack()
