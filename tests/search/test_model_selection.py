@@ -94,7 +94,7 @@ class TestChoice:
 
     @pytest.mark.parametrize("finished", [0, 1])
     def test_ctrl_c_outside_of_the_searches(self, finished, monkeypatch):
-        search = model_selection.grid_search
+        search = model_selection.search_grid
         searches = []
 
         def interrupted(*arguments, **options):
@@ -103,7 +103,7 @@ class TestChoice:
             searches.append(search(*arguments, **options))
             return searches[-1]
 
-        monkeypatch.setattr(model_selection, "grid_search", interrupted)
+        monkeypatch.setattr(model_selection, "search_grid", interrupted)
         choice = choose_estimator(*BOARD, classification=True, folds=3)
         assert choice.interrupted
         assert (choice.score is None) == (finished == 0)
