@@ -1,5 +1,7 @@
 """Choice of estimator and parameters, scaling and default γ."""
 
+from time import sleep
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -8,6 +10,7 @@ from maxmargin.datasets import chessboard
 from maxmargin.machines.validation.training_data import resolve_gamma
 from maxmargin.search import choose_estimator, model_selection, selection_plan
 from maxmargin.search.data_summary import choose_range, densify, summarize, typical_gamma
+from maxmargin.search.trial_threads import TrialThreads
 
 RANDOM = np.random.default_rng(0)
 BOARD = chessboard(260, noise=0.0, seed=1)
@@ -124,6 +127,21 @@ class TestChoice:
             monkeypatch.setattr(
                 model_selection._ModelSelection, "_seconds_until", lambda own, part: until(own, part) if part < 1 else 0
             )
+        score_points, trials = model_selection.score_points, TrialThreads._trials
+        confirming = []
+
+        def one_by_one(self, job, estimator):
+            for trial in trials(self, job, estimator):
+                yield trial
+                if confirming:  # so that no second point is finished before the callback was called
+                    sleep(0.1)
+
+        monkeypatch.setattr(TrialThreads, "_trials", one_by_one)
+        monkeypatch.setattr(
+            model_selection,
+            "score_points",
+            lambda *given, **options: confirming.append(1) or score_points(*given, **options),
+        )
         choice = choose_estimator(*BOARD, classification=True, folds=3, callback=callback)
         assert f"{cause} before this was confirmed on 260 samples" in choice.reasons
         assert choice.interrupted == (cause == "Ctrl-C came")
