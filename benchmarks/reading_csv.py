@@ -1,4 +1,4 @@
-"""Read CSV files with maxmargin, pandas, polars and pyarrow: CPU and wall-clock time.
+"""Read CSV files with maxmargin, pandas, polars, pyarrow and NumPy: CPU and wall-clock time.
 
     python -m benchmarks.reading_csv [FILE ...] [--lines 100000] [--runs 7]
 
@@ -87,10 +87,21 @@ def read_pyarrow(path: Path) -> Arrays:
     return X, table.columns[-1].to_numpy()
 
 
+def read_loadtxt(path: Path) -> Arrays:
+    with path.open() as file:
+        header = file.readline().rstrip("\n").split(",")
+    used = [column for column, name in enumerate(header) if name not in text_columns(path)]
+    dtype = np.dtype([("X", np.float64, (len(used) - 1,)), ("y", object)])
+    rows = np.loadtxt(path, dtype, delimiter=",", comments=None, quotechar='"', skiprows=1, usecols=used)
+    y = rows["y"]
+    return rows["X"], y.astype(np.int64) if y[0].isdigit() else y
+
+
 READERS = {
     "pandas": read_pandas,
     "polars": read_polars,
     "pyarrow": read_pyarrow,
+    "numpy.loadtxt": read_loadtxt,
     "maxmargin": read_ours,
     "maxmargin, 1 thread": partial(read_ours, n_jobs=1),
     "maxmargin without pyarrow": partial(read_ours, parser=lambda *arguments: None),

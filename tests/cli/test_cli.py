@@ -59,14 +59,27 @@ def test_every_command_has_help(command, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["trian"], r"maxmargin: error: .*invalid choice: 'trian' .*; did you mean train\?"),
+        (["trian"], r"maxmargin: error: there is no command 'trian'; did you mean train\? See maxmargin --help$"),
+        (["TRAIN"], r"there is no command 'TRAIN'; did you mean train\? See maxmargin --help$"),
+        (["help"], r"there is no command 'help'; did you mean --help\?"),
+        (["version"], r"there is no command 'version'; did you mean --version\?"),
+        (["xyz"], "there is no command 'xyz'; choose from easy, advise, .*; see maxmargin --help$"),
+        (["--verison"], r"maxmargin: error: unrecognized option --verison; did you mean --version\?"),
+        (["--foo"], "unrecognized option --foo; options of a command come after the command; see maxmargin --help$"),
+        (["--epsilon", "1", "train"], "option --epsilon; options of a command come after the command;"),
+        (["--kernel", "rbf", "train", "d.csv"], "option --kernel; options of a command come after the command;"),
+        (["train", "--quite"], r"maxmargin train: error: unrecognized option --quite; did you mean --quiet\?"),
         (
             ["train", "bananas", "--gama=1"],
             r"maxmargin train: error: unrecognized option --gama; did you mean --gamma\?",
         ),
+        (["train", "bananas", "model", "-gamma", "1"], r"unrecognized option -gamma; did you mean --gamma\?"),
+        (["train", "-gamma=1", "bananas"], r"unrecognized option -gamma; did you mean --gamma\?"),
         (["train", "bananas", "--xyz"], "unrecognized option --xyz; see maxmargin train --help"),
         (["train", "bananas", "model", "more"], "unrecognized argument more;"),
-        (["train", "bananas", "--estimator", "svcc"], r"invalid choice: 'svcc' .*; did you mean svc\?"),
+        (["train", "bananas", "--estimator", "svcc"], r"invalid choice: 'svcc'; did you mean svc\?"),
+        (["train", "bananas", "--estimator", "SVC"], r"invalid choice: 'SVC'; did you mean svc\?"),
+        (["train", "bananas", "--estimator", "xyz"], "invalid choice: 'xyz'; choose from svc, .*; see maxmargin train"),
         (["train", "bananas", "-C", "many"], "invalid float value: 'many'"),
         (["train"], "required: DATA; see maxmargin train --help"),
     ],
@@ -77,6 +90,35 @@ def test_mistyped_words_have_suggestions(arguments, message, capsys):
     error = capsys.readouterr().err
     assert re.search(message, error)
     assert len(error.splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [["--foo", "--help"], ["train", "--foo", "-h"]])
+def test_help_despite_unknown_options(words, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(words)
+    assert capsys.readouterr().out.startswith("usage: maxmargin")
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "value"),
+    [
+        (["-C10"], "C", 10),
+        (["-C", "10"], "C", 10),
+        (["-qC", "10"], "C", 10),
+        (["-g.5"], "gamma", 0.5),
+        (["-g", "auto"], "gamma", "auto"),
+        (["--gamma=scale"], "gamma", "scale"),
+        (["--", "-x"], "model", "-x"),
+    ],
+)
+def test_options_in_all_notations(words, name, value):
+    options = command_line.make_parser(["train"]).parse_args(["train", "bananas", *words])
+    assert vars(options)[name] == value
+
+
+def test_negative_numbers_are_values():
+    options = command_line.make_parser(["scale"]).parse_args(["scale", "-", "-l", "-2", "--upper", "-.5"])
+    assert (options.data, options.lower, options.upper) == ("-", -2, -0.5)
 
 
 def test_without_arguments_the_commands_are_listed(capsys):

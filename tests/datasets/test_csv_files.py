@@ -14,7 +14,7 @@ from maxmargin.datasets import DataFileError, csv_blocks, csv_files, csv_lines, 
 from maxmargin.datasets.categorical_columns import MAX_CATEGORIES
 from maxmargin.datasets.column_roles import ColumnSelection
 from maxmargin.datasets.csv_blocks import parse_block
-from maxmargin.datasets.csv_files import BLOCK_LINES, find_csv_problems
+from maxmargin.datasets.csv_files import BLOCK_LINES, find_csv_problems, read_csv
 
 
 def read(text, **options):
@@ -322,6 +322,40 @@ class TestBlocks:
         found, expected = read_both_ways("\n".join(rows))
         assert_equal(found, expected)
         assert found.X[50, 0] == float(cell)
+
+    def test_byte_order_mark_within_the_file(self, monkeypatch):
+        monkeypatch.setattr(csv_lines, "LINE_BYTES", 4)  # every line starts a block
+        monkeypatch.setattr(csv_lines, "BLOCK_BYTES", 4)
+        text = "1,2\n" * 100 + "\ufeff1,2\n" + "1,2\n" * 100
+        found, expected = read_both_ways(text)
+        assert found == expected
+        assert "line 101" in found
+
+    @pytest.mark.parametrize(
+        "row",
+        [
+            "1,0." + "3" * 131_100 + ",1",
+            "1,2," + "x" * 131_100,
+            "1,2,1," + "x" * 131_100,
+            "1,2,1," + '"' + "x," * 65_600 + '"',
+        ],
+        ids=["number", "label", "ignored", "ignored, in quotes"],
+    )
+    def test_cells_that_are_too_long(self, row):
+        first = "1,2,1" + ",x" * (row.count(",") > 2)
+        options = {"label": 2, "ignore": [3] if first.endswith("x") else []}
+        found, expected = read_both_ways("\n".join([first] * 100 + [row]), header=False, **options)
+        assert found == expected
+        assert "field larger than field limit (131072)" in found
+
+    @pytest.mark.parametrize("delimiter", ["§", "→", "|", " "])
+    def test_delimiters(self, delimiter, monkeypatch):
+        monkeypatch.setattr(csv_blocks, "MIN_BYTES", 0)
+        rows = self.lines()
+        text = "\n".join(delimiter.join(row) for row in rows).encode()
+        found = read_csv(io.BytesIO(text), "a file", ColumnSelection(), delimiter=delimiter, header=False)
+        assert_equal(found, read("\n".join(",".join(row) for row in rows), header=False))
+        assert found.X.shape == (500, 5)
 
     @given(st.data())
     @settings(max_examples=300, deadline=None)

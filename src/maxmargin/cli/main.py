@@ -102,7 +102,7 @@ def _run(words: list[str]) -> int:
     """Run the command of a command line."""
     if words and words[0] in DROP_INS:
         return int(_module(DROP_INS[words[0]]).main(words[1:]))
-    parser = make_parser([word for word in words[:1] if word in COMMANDS])
+    parser = make_parser([word for word in words if word in COMMANDS][:1])
     if not words:
         parser.print_help(sys.stderr)
         return 2
@@ -151,7 +151,8 @@ def _error_message(error: Exception) -> str:
 
 def make_parser(complete: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
     """Return the parser of all commands; only those of `complete` have their options."""
-    parser = OptionParser(prog="maxmargin", description="Support vector machines with a certificate of optimality.")
+    description = "Support vector machines with a certificate of optimality."
+    parser = OptionParser(prog="maxmargin", description=description, allow_abbrev=False)
     parser.add_argument("--version", action=_ShowVersion, nargs=0, help="show program's version number and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():

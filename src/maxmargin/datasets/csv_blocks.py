@@ -54,7 +54,7 @@ def parse_block(
     parallel : bool
         Whether columns are converted by all cores.
     """
-    if not _has_pyarrow(len(block.text)) or not _has_regular_quotes(block.text, delimiter):
+    if not _has_pyarrow(len(block.text)) or not _is_regular(block.text, delimiter):
         return None
     table = _read_table(block, delimiter, width, numeric, strings, parallel)
     lines = None if table is None else _line_numbers(block, table.num_rows)
@@ -83,6 +83,22 @@ def _has_pyarrow(size: int) -> bool:
     except ImportError:
         return False
     return True
+
+
+def _is_regular(text: bytes, delimiter: str) -> bool:
+    """Return whether pyarrow accepts no more of a text than `csv_rows`, and the same delimiters."""
+    if len(delimiter) > 1 or not delimiter.isascii() or text.startswith(b"\xef\xbb\xbf"):
+        return False
+    return not _may_have_long_cells(text, delimiter) and _has_regular_quotes(text, delimiter)
+
+
+def _may_have_long_cells(text: bytes, delimiter: str) -> bool:
+    """Return whether a cell may be longer than the csv module accepts."""
+    # Such a cell contains one of these pieces, which has neither a line end nor, unless it is in quotes, a delimiter.
+    size = max(csv.field_size_limit() // 2, 1)
+    ends = [b"\n", b"\r"] if b'"' in text else [b"\n", b"\r", delimiter.encode()]
+    pieces = range(0, len(text) - size + 1, size)
+    return any(all(text.find(end, start, start + size) < 0 for end in ends) for start in pieces)
 
 
 def _has_regular_quotes(text: bytes, delimiter: str) -> bool:
@@ -131,9 +147,9 @@ def _line_numbers(block: CsvBlock, rows: int) -> NDArray[np.int64] | None:
 
 
 def _cells(column: Any) -> Row | None:
-    """Return the cells of a column of strings; None if one is missing or too long for `csv_rows`."""
+    """Return the cells of a column of strings; None if one is missing."""
     encoded = column.dictionary_encode()
     values = [value.strip() for value in encoded.dictionary.to_pylist()]
-    if "" in values or "?" in values or max(map(len, values), default=0) > csv.field_size_limit():
+    if "" in values or "?" in values:
         return None
     return [values[place] for place in encoded.indices.to_pylist()]
