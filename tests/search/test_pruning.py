@@ -4,14 +4,22 @@ import json
 
 import numpy as np
 import pytest
-from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.metrics import (
+    accuracy_score,
+    balanced_accuracy_score,
+    f1_score,
+    get_scorer_names,
+    make_scorer,
+    roc_auc_score,
+    top_k_accuracy_score,
+)
 
 from maxmargin import LSSVC, SVC, SVCCV, SVR, SVRCV, LinearSVC, LinearSVCCV, NuSVC, OneClassSVMCV, grid_search
 from maxmargin.datasets import chessboard
 from maxmargin.search import choose_estimator
 from maxmargin.search.grid import Point
 from maxmargin.search.journal import Trial
-from maxmargin.search.pruning import Pruning, central_first
+from maxmargin.search.pruning import AT_MOST_ONE, AT_MOST_ZERO, Pruning, central_first
 
 COSTS, WIDTHS = (0.01, 1.0, 100.0), (0.001, 0.3, 100.0)
 
@@ -232,13 +240,59 @@ def test_choice_of_an_estimator_confirms_the_same_points():
         )
 
 
-@pytest.mark.parametrize("scoring", [make_scorer(lambda y, z: accuracy_score(y, z)), "positive_likelihood_ratio"])
-def test_scores_without_a_known_maximum(scoring):
+@pytest.mark.parametrize(
+    ("scoring", "named"),
+    [
+        (make_scorer(lambda y, z: accuracy_score(y, z)), "make_scorer(<lambda>"),
+        ("positive_likelihood_ratio", "make_scorer(positive_likelihood_ratio"),
+        ("mutual_info_score", "make_scorer(mutual_info_score"),
+        (make_scorer(accuracy_score, normalize=False), "make_scorer(accuracy_score, "),
+        (make_scorer(accuracy_score, greater_is_better=False), "make_scorer(accuracy_score, greater_is_better=False"),
+        (
+            make_scorer(top_k_accuracy_score, response_method="decision_function", k=1, normalize=False),
+            "make_scorer(top_k_accuracy_score, ",
+        ),
+        (lambda model, X, y: 2.0, "<lambda>"),
+    ],
+    ids=str,
+)
+def test_scores_without_a_known_maximum(scoring, named):
     X, y = classes(0, 30)
-    with pytest.raises(ValueError, match="prune=True needs a score whose maximum is known"):
+    with pytest.raises(ValueError, match="prune=True needs a score whose maximum is known") as raised:
         grid_search(X, y, scoring=scoring, prune=True)
-    with pytest.raises(ValueError, match="prune=True needs a score whose maximum is known"):
+    assert f"not {named}" in str(raised.value)
+    with pytest.raises(ValueError, match="prune=True needs a score whose maximum is known") as raised:
         SVCCV(scoring=scoring, prune=True).fit(X, y)
+    assert f"not {named}" in str(raised.value)
+
+
+def test_every_named_score_is_one_of_scikit_learn():
+    newer = {"d2_brier_score"}  # of scikit-learn 1.8
+    assert {*AT_MOST_ONE, *AT_MOST_ZERO} - newer <= set(get_scorer_names())
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    [
+        make_scorer(f1_score, average="macro", zero_division=0),
+        make_scorer(f1_score, pos_label=0),
+        make_scorer(accuracy_score),
+        make_scorer(balanced_accuracy_score, adjusted=True),
+        make_scorer(roc_auc_score, response_method="decision_function", max_fpr=0.5),
+    ],
+    ids=str,
+)
+def test_arguments_that_leave_the_maximum(scoring):
+    X, y = classes(5)
+    options = {"Cs": COSTS, "gammas": WIDTHS, "scoring": scoring}
+    check_same_tables(*(SVCCV(prune=prune, **options).fit(X, y) for prune in (False, True)))
+
+
+def test_scores_above_the_maximum_are_errors():
+    pruning = Pruning(2, "score", 1.0)
+    pruning.add(Trial(Point(1.0), 0, {"test_score": 1.0 + 1e-15}, 0.0))  # rounding
+    with pytest.raises(ValueError, match="needs a score of at most 1, but that of C = 1 is 1.5; use prune=False"):
+        pruning.add(Trial(Point(1.0), 1, {"test_score": 1.5}, 0.0))
 
 
 def test_wrong_arguments():
