@@ -94,6 +94,20 @@ def test_points_are_dropped_and_trials_saved():
     assert pruned.record()["unfinished"] == 0
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_callbacks_get_the_points_that_are_dropped_so_far(n_jobs):
+    X, y = chessboard(300, noise=0.0)
+    results = []
+    options = {"Cs": COSTS, "gammas": (0.001, 0.1, 1.0, 10.0), "refine": 1, "n_jobs": n_jobs}
+    last = grid_search(X, y, prune=True, callback=results.append, **options)
+    assert all(result.pruned is not None for result in results)
+    assert any(len(result.rounds) == 1 and result.pruned for result in results)
+    assert results[-1].pruned == last.pruned
+    assert results[-1].record()["unfinished"] == 0
+    for result in results:
+        assert not set(result.pruned) & {score.point for score in result.scores}
+
+
 def test_refinements_are_the_same():
     X, y = chessboard(200, noise=0.05)
     options = {"Cs": COSTS, "gammas": WIDTHS, "refine": 2}
@@ -301,3 +315,8 @@ def test_wrong_arguments():
         SVCCV(prune="yes").fit(X, y)
     with pytest.raises(ValueError, match="a function refit needs all of them"):
         SVCCV(prune=True, refit=lambda results: 0).fit(X, y)
+    with pytest.raises(ValueError, match="a function refit needs all of them"):
+        SVCCV(prune=np.True_, refit=lambda results: 0).fit(X, y)
+    with pytest.raises(ValueError, match="prune must be True or False, not 1"):
+        SVCCV(prune=1, refit=lambda results: 0).fit(X, y)
+    assert SVCCV(Cs=[1], gammas=[1], prune=np.False_, refit=lambda results: 0).fit(X, y).best_index_ == 0
