@@ -56,12 +56,14 @@ def maximum_score(scoring: Scoring) -> float:
         scorer = scorer._scorers[scoring.metric]
     if isinstance(scorer, BackgroundScore) or scorer in SCORERS.values():
         return 1.0
-    of_scikit_learn = isinstance(scorer, _BaseScorer)
-    maximum = _maxima().get(_function_of(scorer)) if of_scikit_learn and scorer._kwargs.keys() <= HARMLESS else None
+    maximum, name = None, scoring.name
+    if isinstance(scorer, _BaseScorer):
+        maximum = _maxima().get(_function_of(scorer)) if scorer._kwargs.keys() <= HARMLESS else None
+        name = str(scorer)
     if maximum is None:
         raise ValueError(
             f"prune=True needs a score whose maximum is known, a scorer of scikit-learn such as 'accuracy' or 'r2', "
-            f"not {scorer if of_scikit_learn else scoring.name}; use prune=False"
+            f"not {name}; use prune=False"
         )
     return maximum
 
