@@ -4,14 +4,22 @@ import json
 
 import numpy as np
 import pytest
-from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.metrics import (
+    accuracy_score,
+    balanced_accuracy_score,
+    f1_score,
+    get_scorer_names,
+    make_scorer,
+    roc_auc_score,
+    top_k_accuracy_score,
+)
 
 from maxmargin import LSSVC, SVC, SVCCV, SVR, SVRCV, LinearSVC, LinearSVCCV, NuSVC, OneClassSVMCV, grid_search
 from maxmargin.datasets import chessboard
 from maxmargin.search import choose_estimator
 from maxmargin.search.grid import Point
 from maxmargin.search.journal import Trial
-from maxmargin.search.pruning import Pruning, central_first
+from maxmargin.search.pruning import AT_MOST_ONE, AT_MOST_ZERO, Pruning, central_first
 
 COSTS, WIDTHS = (0.01, 1.0, 100.0), (0.001, 0.3, 100.0)
 
@@ -84,6 +92,22 @@ def test_points_are_dropped_and_trials_saved():
     assert len(pruned.trials) < len(whole.trials) - 5
     assert pruned.record()["pruned"] == len(pruned.pruned)
     assert pruned.record()["unfinished"] == 0
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_callbacks_get_the_points_that_are_dropped_so_far(n_jobs):
+    X, y = chessboard(300, noise=0.0)
+    results = []
+    options = {"Cs": COSTS, "gammas": (0.001, 0.1, 1.0, 10.0), "refine": 1, "n_jobs": n_jobs}
+    last = grid_search(X, y, prune=True, callback=results.append, **options)
+    assert all(result.pruned is not None for result in results)
+    last_of_grid = [result for result in results if len(result.rounds) == 1][-1]
+    for result in (last_of_grid, results[-1]):
+        assert len(result.pruned) + len(result.scores) == len(result.points)
+        assert result.record()["unfinished"] == 0
+    assert results[-1].pruned == last.pruned
+    for result in results:
+        assert not set(result.pruned) & {score.point for score in result.scores}
 
 
 def test_refinements_are_the_same():
@@ -200,7 +224,7 @@ def test_journal_of_a_search_that_drops_points(tmp_path):
     assert first.status == "stopped"
     again = grid_search(X, y, journal=tmp_path / "j", resume=True, **options)
     check_same_choice(grid_search(X, y, **{**options, "prune": False}), again, 5)
-    assert again.pruned
+    assert again.pruned is not None  # which points these are depends on the order in which trials end
     lines = (tmp_path / "j").read_text().splitlines()
     assert len(lines) == 1 + len(again.trials)
     assert json.loads(lines[0])["folds"] == 5
@@ -232,13 +256,59 @@ def test_choice_of_an_estimator_confirms_the_same_points():
         )
 
 
-@pytest.mark.parametrize("scoring", [make_scorer(lambda y, z: accuracy_score(y, z)), "positive_likelihood_ratio"])
-def test_scores_without_a_known_maximum(scoring):
+@pytest.mark.parametrize(
+    ("scoring", "named"),
+    [
+        (make_scorer(lambda y, z: accuracy_score(y, z)), "make_scorer(<lambda>"),
+        ("positive_likelihood_ratio", "make_scorer(positive_likelihood_ratio"),
+        ("mutual_info_score", "make_scorer(mutual_info_score"),
+        (make_scorer(accuracy_score, normalize=False), "make_scorer(accuracy_score, "),
+        (make_scorer(accuracy_score, greater_is_better=False), "make_scorer(accuracy_score, greater_is_better=False"),
+        (
+            make_scorer(top_k_accuracy_score, response_method="decision_function", k=1, normalize=False),
+            "make_scorer(top_k_accuracy_score, ",
+        ),
+        (lambda model, X, y: 2.0, "<lambda>"),
+    ],
+    ids=str,
+)
+def test_scores_without_a_known_maximum(scoring, named):
     X, y = classes(0, 30)
-    with pytest.raises(ValueError, match="prune=True needs a score whose maximum is known"):
+    with pytest.raises(ValueError, match="prune=True needs a score whose maximum is known") as raised:
         grid_search(X, y, scoring=scoring, prune=True)
-    with pytest.raises(ValueError, match="prune=True needs a score whose maximum is known"):
+    assert f"not {named}" in str(raised.value)
+    with pytest.raises(ValueError, match="prune=True needs a score whose maximum is known") as raised:
         SVCCV(scoring=scoring, prune=True).fit(X, y)
+    assert f"not {named}" in str(raised.value)
+
+
+def test_every_named_score_is_one_of_scikit_learn():
+    newer = {"d2_brier_score"}  # of scikit-learn 1.8
+    assert {*AT_MOST_ONE, *AT_MOST_ZERO} - newer <= set(get_scorer_names())
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    [
+        make_scorer(f1_score, average="macro", zero_division=0),
+        make_scorer(f1_score, pos_label=0),
+        make_scorer(accuracy_score),
+        make_scorer(balanced_accuracy_score, adjusted=True),
+        make_scorer(roc_auc_score, response_method="decision_function", max_fpr=0.5),
+    ],
+    ids=str,
+)
+def test_arguments_that_leave_the_maximum(scoring):
+    X, y = classes(5)
+    options = {"Cs": COSTS, "gammas": WIDTHS, "scoring": scoring}
+    check_same_tables(*(SVCCV(prune=prune, **options).fit(X, y) for prune in (False, True)))
+
+
+def test_scores_above_the_maximum_are_errors():
+    pruning = Pruning(2, "score", 1.0)
+    pruning.add(Trial(Point(1.0), 0, {"test_score": 1.0 + 1e-15}, 0.0))  # rounding
+    with pytest.raises(ValueError, match="needs a score of at most 1, but that of C = 1 is 1.5; use prune=False"):
+        pruning.add(Trial(Point(1.0), 1, {"test_score": 1.5}, 0.0))
 
 
 def test_wrong_arguments():
@@ -247,3 +317,8 @@ def test_wrong_arguments():
         SVCCV(prune="yes").fit(X, y)
     with pytest.raises(ValueError, match="a function refit needs all of them"):
         SVCCV(prune=True, refit=lambda results: 0).fit(X, y)
+    with pytest.raises(ValueError, match="a function refit needs all of them"):
+        SVCCV(prune=np.True_, refit=lambda results: 0).fit(X, y)
+    with pytest.raises(ValueError, match="prune must be True or False, not 1"):
+        SVCCV(prune=1, refit=lambda results: 0).fit(X, y)
+    assert SVCCV(Cs=[1], gammas=[1], prune=np.False_, refit=lambda results: 0).fit(X, y).best_index_ == 0

@@ -216,3 +216,54 @@ def test_estimates_beside_leave_one_out_are_those_alone(kind):
     assert beside.leave_one_out == leave_one_out(model).error
     for name, value in alone.as_dict().items():
         assert beside.as_dict()[name] == pytest.approx(value, rel=1e-6), name
+
+
+def rounded(seed, count=30):
+    """Return samples on a grid, many of which occur several times, and two classes."""
+    random = np.random.default_rng(seed)
+    X = np.round(random.normal(size=(count, 2)))
+    return X, (X[:, 0] + 0.5 * random.normal(size=count) > 0).astype(int)
+
+
+def check_same_estimates(model):
+    """Check that estimates alone are those beside leave-one-out."""
+    alone, beside = error_estimates(model).as_dict(), error_estimates(model, loo=True).as_dict()
+    error = beside.pop("leave-one-out")
+    assert alone == pytest.approx(beside, rel=1e-9)
+    return error
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_estimates_of_singular_equations_are_those_beside_leave_one_out(seed):
+    X, y = rounded(seed, 40)  # more free support vectors than features
+    check_same_estimates(SVC(C=17.4, kernel="linear", tol=1e-6).fit(X, y))
+
+
+def test_estimates_of_three_classes_with_singular_equations():
+    random = np.random.default_rng(415025)
+    X = np.round(random.normal(size=(40, 2)))
+    y = (X[:, 0] + 0.5 * random.normal(size=40) > 0).astype(int) + (X[:, -1] > 0.6)
+    check_same_estimates(SVC(C=17.383610621316315, kernel="linear", tol=1e-6).fit(X, y))
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+@pytest.mark.parametrize("seed", [3, 9, 17, 36])
+def test_equations_that_have_no_inverse_of_nu_classification(kernel, seed):
+    X, y = rounded(seed)  # the solution is 0: the reduced hulls of the classes intersect
+    model = NuSVC(nu=0.2, kernel=kernel, gamma=1.0, tol=1e-6).fit(X, y)
+    estimates, found = error_estimates(model, loo=True), leave_one_out(model)
+    assert estimates.span is None
+    assert found.known.all()
+    assert estimates.leave_one_out == found.error == np.mean(found.predictions != y)
+    assert 0.0 <= estimates.training <= 1.0  # not NaN, although decision values are 0
+
+
+@pytest.mark.parametrize("seed", [1, 21, 71, 81])
+def test_equations_that_have_no_inverse_of_novelty_detection(seed):
+    X, _ = rounded(seed)  # the solution is 0: the origin is in the reduced hull
+    model = OneClassSVM(nu=0.3, kernel="linear", gamma=1.0, tol=1e-6).fit(X)
+    estimates = error_estimates(model)
+    assert estimates.span is None
+    assert estimates.support_vectors >= 0.3
+    found = leave_one_out(model, values=True).decision_function
+    np.testing.assert_allclose(found, refit_without_each(model, X), atol=1e-8)

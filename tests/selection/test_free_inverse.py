@@ -54,3 +54,21 @@ def test_without_free_variables():
     assert inverse.solve(np.array([[2.0]])).tolist() == [[2.0]]
     assert inverse.diagonal().shape == (0,)
     assert inverse.inverse.tolist() == [[1.0]]
+
+
+@pytest.mark.parametrize("definite", [True, False])
+def test_singular_equations_have_one_solution_with_and_without_the_inverse(definite):
+    random = np.random.default_rng(0)
+    samples = np.repeat(random.normal(size=(6, 2)), 2, axis=0)  # each occurs twice
+    matrix = samples @ samples.T if definite else samples @ np.diag([1.0, -1.0]) @ samples.T
+    problem = problem_of(matrix, np.zeros(12), 1)
+    problem.ridge[:] = 0.0
+    free, columns = np.arange(12), random.normal(size=(13, 5))
+    found = []
+    for explicit in (False, True):
+        inverse = FreeInverse(problem, free, matrix.copy(), 1)
+        if explicit:
+            assert np.abs(inverse.inverse).max() > 1e6
+        found.append((inverse.solve(columns), inverse.diagonal(), inverse.quadratic(columns)))
+    for alone, with_inverse in zip(*found, strict=True):
+        np.testing.assert_array_equal(alone, with_inverse)

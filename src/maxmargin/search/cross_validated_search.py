@@ -254,6 +254,7 @@ class TrialRunner:
             ordered = central_first(points)
             for trial in (trial for trials in result.by_point.values() for trial in trials.values()):
                 self.pruning.add(trial)
+            result = self._with_pruned(result)
         jobs = self.scorer.jobs(ordered, {(trial.point, trial.fold) for trial in result.trials})
         unfinished, status = len(jobs), COMPLETE
         try:
@@ -268,12 +269,17 @@ class TrialRunner:
                         self._record(trials)
                         seconds = perf_counter() - self.started
                         result = replace(result, trials=(*result.trials, *trials), seconds=seconds)
-                        if self.callback is not None and self.callback(result) is True:
+                        if self.callback is not None and self.callback(self._with_pruned(result)) is True:
                             status = STOPPED
         except KeyboardInterrupt:  # also while the jobs end
             status = INTERRUPTED
-        pruned = None if self.pruning is None else tuple(filter(self.pruning.loses, result.points))
-        return replace(result, status=status, seconds=perf_counter() - self.started, pruned=pruned)
+        return replace(self._with_pruned(result), status=status, seconds=perf_counter() - self.started)
+
+    def _with_pruned(self, result: GridSearchResult) -> GridSearchResult:
+        """Return the result with the points that can no longer be the best, if they are dropped."""
+        if self.pruning is None:
+            return result
+        return replace(result, pruned=tuple(filter(self.pruning.loses, result.points)))
 
     def _record(self, trials: list[Trial]) -> None:
         for trial in trials if self.journal is not None else ():

@@ -26,8 +26,24 @@ from maxmargin.search.grid import Point
 from maxmargin.search.journal import Trial, score_of
 from maxmargin.search.novelty_score import BackgroundScore
 
-#: Scores without a maximum that is the same for all data.
-UNBOUNDED = frozenset({"positive_likelihood_ratio", "mutual_info_score"})
+#: Scores of scikit-learn whose maximum is 1.
+AT_MOST_ONE = (
+    "accuracy", "adjusted_mutual_info_score", "adjusted_rand_score", "average_precision", "balanced_accuracy",
+    "completeness_score", "d2_absolute_error_score", "d2_brier_score", "d2_log_loss_score", "explained_variance", "f1",
+    "fowlkes_mallows_score", "homogeneity_score", "jaccard", "matthews_corrcoef", "normalized_mutual_info_score",
+    "precision", "r2", "rand_score", "recall", "roc_auc", "top_k_accuracy", "v_measure_score",
+)  # fmt: skip
+
+#: Scores that are errors with a minus sign.
+AT_MOST_ZERO = (
+    "neg_brier_score", "neg_log_loss", "neg_max_error", "neg_mean_absolute_error",
+    "neg_mean_absolute_percentage_error", "neg_mean_gamma_deviance", "neg_mean_poisson_deviance",
+    "neg_mean_squared_error", "neg_mean_squared_log_error", "neg_median_absolute_error",
+    "neg_negative_likelihood_ratio", "neg_root_mean_squared_error", "neg_root_mean_squared_log_error",
+)  # fmt: skip
+
+#: Arguments of these scores that do not change their maximum; normalize=False does.
+HARMLESS = {"adjusted", "average", "k", "labels", "max_fpr", "multi_class", "pos_label", "zero_division"}
 
 #: Means must differ by more than rounding errors, relative to the larger of 1 and the best mean.
 MARGIN = 1e-9
@@ -40,13 +56,23 @@ def maximum_score(scoring: Scoring) -> float:
         scorer = scorer._scorers[scoring.metric]
     if isinstance(scorer, BackgroundScore) or scorer in SCORERS.values():
         return 1.0
-    maximum = _maxima().get(_function_of(scorer)) if isinstance(scorer, _BaseScorer) else None
+    maximum, name = None, scoring.name
+    if isinstance(scorer, _BaseScorer):
+        maximum = _maxima().get(_function_of(scorer)) if scorer._kwargs.keys() <= HARMLESS else None
+        name = str(scorer)
     if maximum is None:
         raise ValueError(
             f"prune=True needs a score whose maximum is known, a scorer of scikit-learn such as 'accuracy' or 'r2', "
-            f"not {scoring.name}; use prune=False"
+            f"not {name}; use prune=False"
         )
     return maximum
+
+
+def check_prune(prune: Any) -> bool:
+    """Return whether points are dropped, or raise if `prune` is not a Boolean."""
+    if not isinstance(prune, bool | np.bool_):
+        raise ValueError(f"prune must be True or False, not {prune!r}")
+    return bool(prune)
 
 
 def _function_of(scorer: Any) -> tuple[Any, int]:
@@ -56,9 +82,9 @@ def _function_of(scorer: Any) -> tuple[Any, int]:
 
 @cache
 def _maxima() -> dict[tuple[Any, int], float]:
-    """Return the maxima of scikit-learn's scores: 0 of those that are errors with a minus sign, else 1."""
-    scorers = {name: get_scorer(name) for name in get_scorer_names() if name not in UNBOUNDED}
-    return {_function_of(scorer): 1.0 if scorer._sign > 0 else 0.0 for scorer in scorers.values()}
+    """Return the maxima of the scores above that the installed version of scikit-learn has."""
+    maxima = {**dict.fromkeys(AT_MOST_ONE, 1.0), **dict.fromkeys(AT_MOST_ZERO, 0.0)}
+    return {_function_of(get_scorer(name)): maxima[name] for name in get_scorer_names() if name in maxima}
 
 
 class Pruning:
@@ -87,9 +113,7 @@ class Pruning:
     @classmethod
     def of(cls, scorer: FoldScorer, prune: bool, keep: int = 1) -> Pruning | None:
         """Return what drops points of a search; None if `prune` is False."""
-        if not isinstance(prune, bool | np.bool_):
-            raise ValueError(f"prune must be True or False, not {prune!r}")
-        if not prune:
+        if not check_prune(prune):
             return None
         error_score = math.nan if scorer.error_score is None else scorer.error_score
         scoring = scorer.scoring
@@ -97,11 +121,17 @@ class Pruning:
 
     def add(self, trial: Trial) -> None:
         """Take the score of a trial into account."""
+        score = score_of(trial, self.metric, self.error_score)
+        if score > self.maximum + MARGIN * max(1.0, abs(self.maximum)):
+            raise ValueError(
+                f"prune=True needs a score of at most {self.maximum:g}, but that of {trial.point} is {score:g}; "
+                "use prune=False"
+            )
         with self._lock:
             scores = self._scores.setdefault(trial.point, {})
             if trial.fold in scores:
                 return
-            scores[trial.fold] = score_of(trial, self.metric, self.error_score)
+            scores[trial.fold] = score
             if len(scores) == self.folds and not math.isnan(mean := math.fsum(scores.values()) / self.folds):
                 insort(self._means, mean)
 

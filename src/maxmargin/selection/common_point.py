@@ -62,9 +62,6 @@ class CommonPoint:
         Of each variable in the primal.
     scale : float
         Of the gradient.
-    explained : float array
-        Of each variable at a bound, as far as it is known, cᵀ A⁻¹ c for its column c of the equations A of the free
-        variables: its diagonal value less that is the squared span.
     rows : KernelRows
     variables : int array
         Those that are free or close to leaving their bounds, in ascending order.
@@ -81,7 +78,6 @@ class CommonPoint:
         with_two = split.kinked if whole.size == count else np.arange(count)
         self.second[with_two] = count + np.arange(len(with_two))
         self.threads = threads
-        self.explained = np.full(split.problem.size, np.nan)
         self.problem = bounded(split.problem, dual)
         self.rows = KernelRows(self.problem, cache_bytes // 2, threads)
         self.dual = np.clip(split.dual(dual), self.problem.lower, self.problem.upper)
@@ -126,7 +122,10 @@ class CommonPoint:
         free = np.flatnonzero((dual > problem.lower) & (dual < problem.upper))
         if len(free) > MAX_FREE:
             return None
-        inverse = FreeInverse(problem, free, self.rows.block(free, free), self.threads)
+        try:
+            inverse = FreeInverse(problem, free, self.rows.block(free, free), self.threads)
+        except np.linalg.LinAlgError:  # the equations are singular
+            return None
         inverse.places = np.searchsorted(self.variables, free)
         return inverse
 

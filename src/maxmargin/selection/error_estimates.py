@@ -276,7 +276,9 @@ def _of_classifier(model: KernelClassifier, problems: list[_Estimated], error: f
     search = LeftOutSearch(model, True, 1, [], 0.0)
     wrong = []
     for values in ([one.values for one in problems], [one.left_out for one in problems]):
-        search.found = [LeftOut(each, np.sign(each), np.ones(len(each), dtype=bool)) for each in values]
+        search.found = [
+            LeftOut(each, np.where(each >= 0, 1.0, -1.0), np.ones(len(each), dtype=bool)) for each in values
+        ]
         unknown = any(np.isnan(each).any() for each in values)
         wrong.append(None if unknown else search.result(Status.CONVERGED).error)
     assert wrong[0] is not None

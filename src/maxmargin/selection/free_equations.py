@@ -65,6 +65,7 @@ class FreeInverse:
         with blas_thread_limit(self._blas_threads):
             self._factor, self._explicit = _factor(square)
             self._sums = self._solved_square(self._border)
+        self._diagonal = np.diagonal(self._explicit) if self._factor is None else None
         empty = ~self._border.any(axis=0)
         of_groups = self._border.T @ self._sums
         of_groups[empty, empty] = -1.0  # a diagonal value of 1 in the inverse
@@ -82,37 +83,41 @@ class FreeInverse:
         count, groups = self._border.shape
         inverse = np.empty((count + groups, count + groups))
         with blas_thread_limit(self._blas_threads):
-            own = self._explicit if self._factor is None else _inverse(self._factor)
+            own = self._explicit if self._factor is None else _product(self._inverse_factor())
             weights = self._sums @ self._of_groups
             np.subtract(own, weights @ self._sums.T, out=inverse[:count, :count])
         inverse[:count, count:], inverse[count:, :count] = weights, weights.T
         inverse[count:, count:] = -self._of_groups
         return inverse
 
+    def _inverse_factor(self) -> Floats:
+        """Return the inverse of the factor; its rows have the diagonal of the inverse of the matrix."""
+        inverse: Floats = lapack.dtrtri(self._factor, lower=False)[0]
+        self._diagonal = np.einsum("ij,ij->i", inverse, inverse)
+        return inverse
+
+    # What follows does not depend on whether the inverse is known: of singular equations the errors would differ.
+
     def solve(self, rhs: Floats) -> Floats:
         """Return the solution for columns of right-hand sides."""
         if not rhs.size:
             return rhs
+        count = len(self.variables)
         with blas_thread_limit(self._blas_threads):
-            if "inverse" in vars(self):
-                return np.asarray(self.inverse @ rhs)
-            count = len(self.variables)
             top = self._solved_square(rhs[:count])
             offsets = self._of_groups @ (self._border.T @ top - rhs[count:])
             return np.concatenate([top - self._sums @ offsets, offsets])
 
     def diagonal(self) -> Floats:
         """Return the diagonal of the inverse, for the variables."""
-        if "inverse" in vars(self) or self._factor is None:
-            return np.diagonal(self.inverse)[: len(self.variables)]
-        with blas_thread_limit(self._blas_threads):
-            triangle = lapack.dtrtri(self._factor, lower=False)[0] if len(self.variables) else self._factor
-        own = np.einsum("ij,ij->i", triangle, triangle)
-        return np.asarray(own - np.einsum("ij,jk,ik->i", self._sums, self._of_groups, self._sums))
+        if self._diagonal is None:
+            with blas_thread_limit(self._blas_threads):
+                self._inverse_factor()
+        return np.asarray(self._diagonal - np.einsum("ij,jk,ik->i", self._sums, self._of_groups, self._sums))
 
     def quadratic(self, columns: Floats) -> Floats:
         """Return cᵀ A⁻¹ c for each column c, where A are the equations."""
-        if "inverse" in vars(self) or self._factor is None or not columns.size:
+        if self._factor is None or not columns.size:
             return np.asarray(np.einsum("ij,ij->j", columns, self.solve(columns)))
         count = len(self.variables)
         with blas_thread_limit(self._blas_threads):
@@ -243,15 +248,15 @@ def _factor(matrix: Floats) -> tuple[Floats | None, Floats]:
     return factor, np.empty((0, 0))
 
 
-def _inverse(factor: Floats) -> Floats:
-    """Return the inverse of a matrix, given its upper triangular factor."""
-    inverse: Floats = lapack.dpotri(factor, lower=False)[0].T  # the values below the diagonal
-    for first in range(0, len(inverse), MIRRORED_ROWS):
+def _product(triangle: Floats) -> Floats:
+    """Return the product of an upper triangular matrix, which is overwritten, and its transpose."""
+    product: Floats = lapack.dlauum(triangle, lower=False, overwrite_c=True)[0].T  # the values below the diagonal
+    for first in range(0, len(product), MIRRORED_ROWS):
         last = first + MIRRORED_ROWS
-        inverse[first:last, last:] = inverse[last:, first:last].T
-        block = np.tril(inverse[first:last, first:last])
-        inverse[first:last, first:last] = block + np.tril(block, -1).T
-    return inverse
+        product[first:last, last:] = product[last:, first:last].T
+        block = np.tril(product[first:last, first:last])
+        product[first:last, first:last] = block + np.tril(block, -1).T
+    return product
 
 
 def longest_step(change: Floats, step: Floats, lower: Floats, upper: Floats) -> Floats:

@@ -259,9 +259,7 @@ class RemovalPaths:
         for first in range(0, int((~is_free).sum()), COLUMNS):
             some = np.flatnonzero(~is_free)[first : first + COLUMNS]
             own = variables[some]
-            unknown = own[np.isnan(self.point.explained[own])]
-            self.point.explained[unknown] = self.inverse.quadratic(self._couplings(unknown))
-            spans[some] = self.point.problem.curvature[own] - self.point.explained[own]
+            spans[some] = self.point.problem.curvature[own] - self.inverse.quadratic(self._couplings(own))
         return np.asarray(np.maximum(spans - self.point.problem.ridge[variables], 0.0))
 
     def _own_columns(self, variables: Indices) -> tuple[Floats, Floats]:
@@ -275,9 +273,7 @@ class RemovalPaths:
             with blas_thread_limit(self.blas_threads):
                 own[:, free:size] = coupled.T @ self.projected
             own[:, free:size] -= point.rows.block(self.others, variables).T
-        explained = np.einsum("ij,ij->j", coupled, solved)
-        point.explained[variables] = explained
-        return own, explained - point.problem.curvature[variables]
+        return own, np.einsum("ij,ij->j", coupled, solved) - point.problem.curvature[variables]
 
     def _twins(self, variables: Indices) -> Indices:
         """Return the place of the other variable of the same sample, −1 if there is none."""

@@ -45,7 +45,7 @@ from maxmargin.search.grid import Point
 from maxmargin.search.grid_search_result import COMPLETE, INTERRUPTED, STOPPED, GridSearchResult
 from maxmargin.search.leave_one_out import LeaveOneOutScorer
 from maxmargin.search.parameter_ranges import search_axes
-from maxmargin.search.pruning import Pruning
+from maxmargin.search.pruning import Pruning, check_prune
 from maxmargin.search.search_results import best_index, cv_results, warn_about_scores
 from maxmargin.search.trial_threads import StartJobs, TrialThreads
 
@@ -179,7 +179,7 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
         number = isinstance(self.error_score, int | float) and not isinstance(self.error_score, bool)
         if not number and not (isinstance(self.error_score, str) and self.error_score == "raise"):
             raise ValueError(f"error_score must be 'raise' or a number, not {self.error_score!r}")
-        if self.prune is True and callable(self.refit):
+        if check_prune(self.prune) and callable(self.refit):
             raise ValueError(
                 "prune=True keeps the best mean score only; a function refit needs all of them: prune=False"
             )
