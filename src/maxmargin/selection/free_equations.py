@@ -96,10 +96,15 @@ class FreeInverse:
         self._diagonal = np.einsum("ij,ij->i", inverse, inverse)
         return inverse
 
-    # What follows does not depend on whether the inverse is known: of singular equations the errors would differ.
-
     def solve(self, rhs: Floats) -> Floats:
-        """Return the solution for columns of right-hand sides."""
+        """Return the solution for columns of right-hand sides, by the inverse if it is known: that takes less time."""
+        if "inverse" not in vars(self):
+            return self._solved(rhs)
+        with blas_thread_limit(self._blas_threads):
+            return np.asarray(self.inverse @ rhs)
+
+    def _solved(self, rhs: Floats) -> Floats:
+        """Return the solution for columns of right-hand sides, without the inverse."""
         if not rhs.size:
             return rhs
         count = len(self.variables)
@@ -107,6 +112,8 @@ class FreeInverse:
             top = self._solved_square(rhs[:count])
             offsets = self._of_groups @ (self._border.T @ top - rhs[count:])
             return np.concatenate([top - self._sums @ offsets, offsets])
+
+    # What spans need does not depend on whether the inverse is known: of singular equations the errors would differ.
 
     def diagonal(self) -> Floats:
         """Return the diagonal of the inverse, for the variables."""
@@ -118,7 +125,7 @@ class FreeInverse:
     def quadratic(self, columns: Floats) -> Floats:
         """Return cᵀ A⁻¹ c for each column c, where A are the equations."""
         if self._factor is None or not columns.size:
-            return np.asarray(np.einsum("ij,ij->j", columns, self.solve(columns)))
+            return np.asarray(np.einsum("ij,ij->j", columns, self._solved(columns)))
         count = len(self.variables)
         with blas_thread_limit(self._blas_threads):
             half = lapack.dtrtrs(self._factor, columns[:count], lower=False, trans=1)[0]
