@@ -16,18 +16,6 @@ from maxmargin.matrices import KernelMatrix
 from reference import cuda_twin
 
 
-@pytest.fixture(params=["twin", pytest.param("card", marks=pytest.mark.gpu)])
-def device(request, monkeypatch):
-    """Return the module of arrays on the device."""
-    if request.param == "twin":
-        return cuda_twin.install_backend(monkeypatch)
-    if not is_available():
-        pytest.skip("needs an NVIDIA GPU and CuPy")
-    import cupy
-
-    return cupy
-
-
 @pytest.fixture
 def no_copy(monkeypatch):
     """Copying all samples to host memory fails; return the numbers of rows of smaller copies."""

@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score, make_scorer
 from maxmargin import SVC, SVCCV, SVRCV, KernelApproximationSVC, NuSVC, OneClassSVMCV, grid_search
 from maxmargin.cuda import prediction
 from maxmargin.cuda import samples as cuda_samples
-from maxmargin.cuda.device import DeviceError, is_available
+from maxmargin.cuda.device import DeviceError
 from maxmargin.cuda.device_table import DeviceSubset, DeviceTable
 from maxmargin.deadline import Deadline
 from maxmargin.kernels.formula import FeatureGammas
@@ -26,18 +26,6 @@ from maxmargin.training.fit_context import FitContext
 from reference import cuda_twin
 
 GRID = {"Cs": [0.1, 10.0], "gammas": [0.05, 0.5]}
-
-
-@pytest.fixture(params=["twin", pytest.param("card", marks=pytest.mark.gpu)])
-def device(request, monkeypatch):
-    """Return the module of arrays on the device."""
-    if request.param == "twin":
-        return cuda_twin.install_backend(monkeypatch)
-    if not is_available():
-        pytest.skip("needs an NVIDIA GPU and CuPy")
-    import cupy
-
-    return cupy
 
 
 def data(n=240, seed=0):

@@ -6,9 +6,7 @@ import pytest
 from maxmargin import SVC, SVR
 from maxmargin.cuda import kernel_values, prediction, products
 from maxmargin.cuda.block_values import precise_values_of_points, values_of_points
-from maxmargin.cuda.device import is_available
 from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
-from reference import cuda_twin
 
 KERNELS = {
     "gaussian": Gaussian(0.05),
@@ -20,18 +18,6 @@ KERNELS = {
     "chi squared": ChiSquared(0.1),
     "composed": 0.5 * Gaussian(0.05) * Polynomial(gamma=0.1, coef0=1.0, degree=2) + Laplacian(0.05),
 }
-
-
-@pytest.fixture(params=["twin", pytest.param("card", marks=pytest.mark.gpu)])
-def device(request, monkeypatch):
-    """Return the module of arrays on the device."""
-    if request.param == "twin":
-        return cuda_twin.install_backend(monkeypatch)
-    if not is_available():
-        pytest.skip("needs an NVIDIA GPU and CuPy")
-    import cupy
-
-    return cupy
 
 
 @pytest.mark.parametrize("functions", [1, 2, 9, 16, 17, 45])

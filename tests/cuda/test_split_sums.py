@@ -9,14 +9,12 @@ import pytest
 
 from maxmargin import SVC, SVR, OneClassSVM
 from maxmargin.cuda import product_costs
-from maxmargin.cuda.device import is_available
 from maxmargin.cuda.device_table import DeviceTable
 from maxmargin.cuda.product_costs import DeviceSpeed, quickest_products
 from maxmargin.double_double import DoubleDouble
 from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
 from maxmargin.kernels.split_sums import FeatureSums, SplitSums
 from maxmargin.matrices import KernelMatrix
-from reference import cuda_twin
 
 H200 = DeviceSpeed(128 * 132 * 1.98e9, 2)
 GEFORCE = DeviceSpeed(128 * 128 * 2.52e9, 64)
@@ -66,18 +64,6 @@ def with_an_outlier(random):
 
 
 DATA = [normal, single_precision, years, unscaled, duplicates, tiny, with_an_outlier]
-
-
-@pytest.fixture(params=["twin", pytest.param("card", marks=pytest.mark.gpu)])
-def device(request, monkeypatch):
-    """Return the module of arrays on the device."""
-    if request.param == "twin":
-        return cuda_twin.install_backend(monkeypatch)
-    if not is_available():
-        pytest.skip("needs an NVIDIA GPU and CuPy")
-    import cupy
-
-    return cupy
 
 
 @pytest.mark.parametrize("sums", [FeatureSums.SPLIT, FeatureSums.PRODUCTS])

@@ -6,14 +6,15 @@ from scipy import sparse
 
 from maxmargin import SVC, SVR, NuSVC, OneClassSVM
 from maxmargin.cuda import block_values, sparse_values
-from maxmargin.cuda.device import DeviceError, is_available
+from maxmargin.cuda.device import DeviceError
 from maxmargin.kernels import FunctionKernel, Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
 from maxmargin.kernels.split_sums import FeatureSums
 from maxmargin.matrices import KernelMatrix
 from maxmargin.solvers import StoppingRule
 from maxmargin.training.fit_context import FitContext, SolverOptions
 from maxmargin.training.pipeline import Session
-from reference import cuda_twin
+
+pytestmark = pytest.mark.usefixtures("device")
 
 KERNELS = {
     "gaussian": Gaussian(0.2),
@@ -26,18 +27,6 @@ KERNELS = {
 
 #: Of which values are compared, not optima: the sigmoid kernel is indefinite, and its problems have several.
 KERNELS_WITH_VALUES = KERNELS | {"sigmoid": Sigmoid(gamma=0.02, coef0=-0.1) + Linear()}
-
-
-@pytest.fixture(params=["twin", pytest.param("card", marks=pytest.mark.gpu)], autouse=True)
-def device(request, monkeypatch):
-    """Return the module of arrays on the device: the twin, on which training runs as well, or the card."""
-    if request.param == "twin":
-        return cuda_twin.install_backend(monkeypatch)
-    if not is_available():
-        pytest.skip("needs an NVIDIA GPU and CuPy")
-    import cupy
-
-    return cupy
 
 
 def samples(n=200, seed=0):
