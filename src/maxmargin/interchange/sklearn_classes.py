@@ -16,6 +16,7 @@ from maxmargin.machines.base import parameter_names
 #: The classes by their module. Those of this package are built on scikit-learn's.
 MODULES: dict[str, tuple[str, ...]] = {
     "maxmargin.feature_maps": ("DistanceMap", "NystroemMap", "PolarCoordinates", "PolynomialMap"),
+    "maxmargin.preparation": ("DateParts",),
     "scipy.interpolate": ("BSpline",),
     "sklearn.calibration": (
         *("CalibratedClassifierCV", "_CalibratedClassifier", "_SigmoidCalibration", "_TemperatureScaling"),

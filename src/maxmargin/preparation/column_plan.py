@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._typing import Floats
 from maxmargin.datasets import ColumnTable
 from maxmargin.datasets.categorical_columns import listed
 from maxmargin.preparation.column_values import converted, days_of, to_days, to_number
@@ -232,15 +231,8 @@ class TablePlan:
         missing = [column.name for column in self.features if column.name not in table.columns]
         if missing:
             names = ", ".join(map(repr, missing))
-            what = "column" if len(missing) == 1 else "columns"
-            raise table.error(
-                f"there is no {what} {names}, which the model needs; the columns are {listed(list(table.columns))}"
-            )
-
-
-def as_numbers(values: NDArray[Any]) -> Floats | None:
-    """Return values as numbers if they are, None otherwise."""
-    return values if values.dtype.kind == "f" else None
+            what = "there is no column" if len(missing) == 1 else "there are no columns"
+            raise table.error(f"{what} {names}, which the model needs; the columns are {listed(list(table.columns))}")
 
 
 def _as_text(values: NDArray[Any]) -> NDArray[Any]:

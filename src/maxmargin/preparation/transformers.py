@@ -10,6 +10,7 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
+from maxmargin.datasets.table import is_number
 from maxmargin.preparation.date_parts import DateParts
 
 if TYPE_CHECKING:
@@ -66,6 +67,33 @@ def _filled(scaling: str, *before: tuple[str, Any]) -> Pipeline:
         "none": [],
     }
     return Pipeline([*before, ("fill", SimpleImputer(strategy="median", keep_empty_features=True)), *scalers[scaling]])
+
+
+def unknown_categories(transformer: ColumnTransformer, plan: TablePlan, X: Any) -> dict[str, list[str]]:
+    """Return the categories in X that a fitted transformer does not know, by column.
+
+    Raises
+    ------
+    ValueError
+        If a column has no known category but numbers instead of words: it is of another type.
+    """
+    found = {}
+    for _, fitted, places in transformer.transformers_:
+        if not isinstance(fitted, OneHotEncoder):
+            continue
+        for place, known in zip(places, fitted.categories_, strict=True):
+            name = plan.features[place].name
+            present = set(X[:, place].tolist()) - {""}
+            unknown = sorted(present - set(known.tolist()))
+            if unknown and len(unknown) == len(present) and all(map(is_number, unknown)):
+                if not any(map(is_number, known)):
+                    raise ValueError(
+                        f"column {name!r} has numbers such as {unknown[0]}, but the model expects categories such as "
+                        f"{next((word for word in known if word), '')!r}"
+                    )
+            if unknown:
+                found[name] = unknown
+    return found
 
 
 def feature_names(transformer: ColumnTransformer, plan: TablePlan) -> tuple[str, ...]:
