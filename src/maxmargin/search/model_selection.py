@@ -86,6 +86,11 @@ class ModelChoice:
     interrupted: bool = False
     threshold: float | None = None
 
+    @property
+    def scoring(self) -> Any:
+        """The score by which the estimator was chosen."""
+        return next(iter(self.searches.values())).scoring if self.searches else None
+
 
 def choose_estimator(
     X: Any,
