@@ -27,6 +27,9 @@ MAX_CONFUSION_CLASSES = 12
 #: The first columns of the samples that are hardest to predict.
 MAX_LISTED_COLUMNS = 8
 
+#: Difference of mean probability and frequency from which on it is mentioned.
+MAX_CALIBRATION_ERROR = 0.05
+
 #: The test metrics that are printed, and their printed names.
 PRINTED_METRICS = {
     "accuracy": "accuracy",
@@ -202,6 +205,12 @@ def findings(work: EasyRun) -> list[str]:
         )
     if found.calibration is not None:
         sentences.append(f"held-out Brier score of the probabilities: {found.calibration[2]:.4f}")
+        predicted, observed = (float(np.mean(values)) for values in found.calibration[:2])
+        if abs(predicted - observed) > MAX_CALIBRATION_ERROR:
+            why = ", because the classes are weighted" if work.model.class_weight is not None else ""
+            sentences.append(
+                f"the probabilities are no frequencies{why}: {predicted:.2f} on average, where {observed:.2f} is observed"
+            )
     return [*sentences, *found.skipped]
 
 
@@ -264,7 +273,7 @@ def _cells(work: EasyRun, row: int, count: int) -> list[str]:
     if plan is None or table is None:
         return [f"{value:.4g}" for value in values[row][:count]] if count else []
     cells = [plan.named(table).columns[column.name][row] for column in plan.features[:count]]
-    return [f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in cells]
+    return [("" if np.isnan(cell) else f"{cell:.6g}") if isinstance(cell, float) else str(cell) for cell in cells]
 
 
 def _svg(figure: Figure, kind: str = "whole") -> str:

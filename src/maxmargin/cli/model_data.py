@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,13 +97,14 @@ class ModelInput:
         """Return all samples of a table, prepared as the training data were."""
         assert self.plan is not None
         options = self.options
-        if not is_table(options):
+        if options.ranges is not None:
+            raise ValueError("--ranges: the model file has the preparation of its columns already; leave the option out")
+        exists = options.data == "-" or Path(options.data).is_file()  # if not, reading says so
+        if exists and not is_table(options):
             raise ValueError(
                 f"the model was trained on the columns of a table, and {options.data} is none (standard input with "
                 "--format csv)"
             )
-        if options.ranges is not None:
-            raise ValueError("--ranges: the model file has the preparation of its columns already; leave the option out")
         plan = self.plan
         if options.label is None:
             plan = replace(plan, label=None)

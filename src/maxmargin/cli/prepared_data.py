@@ -105,9 +105,11 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
 
 
 def is_table(options: argparse.Namespace, source: str | None = None) -> bool:
-    """Return whether DATA has named columns, which are prepared; a table of kernel values has none."""
+    """Return whether DATA has columns that are prepared: not kernel values, and not features with a range file."""
     source = options.data if source is None else source
-    if getattr(options, "kernel", None) == "precomputed" or source.partition(":")[0] in data.generators():
+    if getattr(options, "kernel", None) == "precomputed" or getattr(options, "ranges", None) is not None:
+        return False
+    if source.partition(":")[0] in data.generators():
         return False
     if options.format is not None or source == "-":
         return options.format in TABLE_FORMATS

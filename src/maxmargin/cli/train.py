@@ -28,7 +28,7 @@ from maxmargin.cli.model_data import parts_of
 from maxmargin.cli.model_files import format_for, model_format, write_model
 from maxmargin.cli.model_report import describe, to_json, to_text
 from maxmargin.cli.output import Output, add_output_options, check_folder, resume_command
-from maxmargin.cli.prepared_data import PreparedData, add_table_options, is_table, read_prepared
+from maxmargin.cli.prepared_data import PreparedData, add_table_options, read_prepared
 from maxmargin.cli.ranges import ranges_of
 from maxmargin.cli.tables import is_read_in_blocks
 from maxmargin.datasets import Samples
@@ -115,8 +115,6 @@ def run(options: argparse.Namespace) -> int:
     if options.convert:
         output.remark("nothing is converted: DATA fit into memory and are read once; --out-of-core reads blocks")
     began = perf_counter()
-    if options.ranges is not None and is_table(options):
-        raise ValueError("--ranges: the columns of a table are scaled by --scaling, and the model file has the ranges")
     with training_progress.spinner(output.errors, f"reading {options.data}", not output.quiet):
         prepared = read_prepared(options, output)
         samples = prepared.samples

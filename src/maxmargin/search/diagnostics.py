@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.calibration import calibration_curve
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.inspection import permutation_importance
-from sklearn.metrics import brier_score_loss, confusion_matrix
+from sklearn.metrics import brier_score_loss, confusion_matrix, mean_pinball_loss
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, cross_validate, learning_curve
 
 from maxmargin import _sparse as sparse
@@ -41,11 +41,14 @@ MAX_COLUMNS, REPEATS, MAX_PERMUTED = 100, 5, 1_000
 #: Coverage of prediction intervals.
 COVERAGE = 0.9
 
+#: Values of C of the quantile regressions, as multiples of that of the estimator.
+QUANTILE_COSTS = (2.0**-8, 2.0**-4, 1.0)
+
 #: Listed samples that are hardest to predict.
 HARDEST = 10
 
 #: Times that the steps take, in cross-validations of the estimator.
-COSTS = {"held-out predictions": 6.0, "learning curve": 3.0, "importance": 1.0, "quantile intervals": 8.0}
+COSTS = {"held-out predictions": 6.0, "learning curve": 3.0, "importance": 1.0, "quantile intervals": 16.0}
 
 
 @dataclass
@@ -238,14 +241,18 @@ class _Work:
             self.found.intervals[f"{type(self.estimator).__name__} with a noise model"] = self._coverage(ends)
 
     def quantiles(self) -> None:
-        """Find the coverage of the intervals between two quantile regressions with the same kernel."""
+        """Find the coverage of the intervals between two quantile regressions with the same kernel, and the best C."""
         parameters = self.estimator.get_params()
         if "gamma" not in parameters:
             return
         ends = []
         for quantile in ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2):
-            model = QuantileSVR(quantile=quantile, C=parameters["C"], gamma=parameters["gamma"])
-            ends.append(cross_val_predict(model, self.X, self.y, cv=self.cv))
+            tried = []
+            for factor in QUANTILE_COSTS:
+                model = QuantileSVR(quantile=quantile, C=factor * parameters["C"], gamma=parameters["gamma"])
+                predicted = cross_val_predict(model, self.X, self.y, cv=self.cv)
+                tried.append((mean_pinball_loss(self.y, predicted, alpha=quantile), predicted))
+            ends.append(min(tried, key=lambda one: one[0])[1])
         self.found.intervals["QuantileSVR"] = self._coverage(np.sort(np.column_stack(ends), axis=1))
 
     def _coverage(self, ends: Floats) -> tuple[float, float]:

@@ -44,6 +44,10 @@ SEARCHES = ("linear", "kernel", "nu", "least squares", "confirmation")
 #: Values of ν that are tried, and of C for the squared loss as multiples of the best one of the ε-insensitive loss.
 NUS, SQUARED_LOSS_COSTS = (0.2, 0.4, 0.6, 0.8), (2.0**-6, 2.0**-4, 0.25, 1.0, 4.0)
 
+#: The gain in score of another loss, in standard deviations of a fold, up to which the usual one is kept: it has
+#: prediction intervals, and fewer support vectors than the squared loss.
+MIN_LOSS_GAIN = 0.25
+
 #: The models of the searches in words.
 MODELS = {
     "linear": "linear model",
@@ -203,7 +207,7 @@ class _ModelSelection:
         results = {name: result for name, result in self.searches.items() if result.scores}
         if not results:
             return self._default_choice(linear if kernel is None else kernel)
-        name = max(results, key=lambda name: results[name].best.mean)  # linear if they are equal
+        name = self._best(results)
         self._explain(results, name)
         estimator, score, samples = results[name].best_estimator, results[name].best, len(rows)
         if len(rows) < self.summary.rows and not self._interrupted:
@@ -240,6 +244,15 @@ class _ModelSelection:
             return estimator, score, None
         self.reasons.append(found.reason)
         return found.estimator, score._replace(mean=found.score), found.threshold
+
+    @staticmethod
+    def _best(results: dict[str, GridSearchResult]) -> str:
+        """Return the name of the search with the best score: of equal ones the first, of losses the usual one."""
+        scores = {name: result.best.mean for name, result in results.items()}
+        if "kernel" in scores:
+            for name in scores.keys() - {"linear", "kernel"}:
+                scores[name] -= MIN_LOSS_GAIN * results["kernel"].best.std
+        return max(results, key=lambda name: scores[name])
 
     @property
     def _interrupted(self) -> bool:
@@ -292,9 +305,11 @@ class _ModelSelection:
             self.reasons.append(f"the best {model} has a cross-validation {score}, with {result.best.point}")
             if result.status != "complete":
                 self.reasons.append(f"not all of its grid points were scored: {result.status}")
-        if len(results) >= 2 and chosen != "linear":
-            others = " with this loss" if len(results) > 2 else ""
-            self.reasons.append(f"the Gaussian kernel{others} is better")
+        if len(results) > 2 and chosen == "kernel":
+            self.reasons.append("the Gaussian kernel is better, and other losses gain little")
+        elif len(results) >= 2 and chosen != "linear":
+            loss = {"nu": " with a tube chosen by nu", "least squares": " with squared loss"}.get(chosen, "")
+            self.reasons.append(f"the Gaussian kernel{loss} is better")
         elif len(results) >= 2:
             self.reasons.append("the linear model is as good, faster and easier to interpret")
 
