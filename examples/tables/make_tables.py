@@ -61,7 +61,9 @@ def drawn(random: np.random.Generator, frequencies: dict[str, float], count: int
     return random.choice(list(frequencies), count, p=weights / weights.sum())
 
 
-def with_gaps(random: np.random.Generator, cells: Sequence[object], fraction: float, spellings: Sequence[str]) -> list[str]:
+def with_gaps(
+    random: np.random.Generator, cells: Sequence[object], fraction: float, spellings: Sequence[str]
+) -> list[str]:
     """Return cells of which a fraction is missing, in several spellings."""
     gaps = random.random(len(cells)) < fraction
     words = random.choice(list(spellings), len(cells))
@@ -79,9 +81,18 @@ def subscribers(random: np.random.Generator, count: int, later: bool) -> dict[st
     logit += 2.2 * ((calls > 2) & (bill > 65))
     leaves = random.random(count) < 1 / (1 + np.exp(-1.6 * (logit + 1.7)))
     signed = [datetime(2024, 6, 30) - timedelta(days=float(30.4 * month)) for month in months]
-    shown = [day.strftime("%Y-%m-%d" if new else "%m/%d/%Y") for day, new in zip(signed, random.random(count) < 0.6, strict=True)]
-    names = [f"{last}, {first}" for last, first in zip(drawn(random, SURNAMES, count), drawn(random, FIRST_NAMES, count), strict=True)]
-    minutes = [("unlimited" if free else str(int(used))) for free, used in zip(random.random(count) < 0.06, random.gamma(3, 90, count), strict=True)]
+    shown = [
+        day.strftime("%Y-%m-%d" if new else "%m/%d/%Y")
+        for day, new in zip(signed, random.random(count) < 0.6, strict=True)
+    ]
+    names = [
+        f"{last}, {first}"
+        for last, first in zip(drawn(random, SURNAMES, count), drawn(random, FIRST_NAMES, count), strict=True)
+    ]
+    minutes = [
+        ("unlimited" if free else str(int(used)))
+        for free, used in zip(random.random(count) < 0.06, random.gamma(3, 90, count), strict=True)
+    ]
     start = 204_118 if later else 100_417
     return {
         "customer_id": [str(start + 7 * place) for place in range(count)],
@@ -106,7 +117,9 @@ def rents(random: np.random.Generator, count: int, later: bool) -> dict[str, lis
     balcony = random.choice(["ja", "nein"], count, p=[0.62, 0.38])
     heating = random.choice(["Fernwärme", "Gas", "Öl", "Wärmepumpe"], count, p=[0.3, 0.5, 0.15, 0.05])
     since = [datetime(2015, 1, 1) + timedelta(days=int(day)) for day in random.integers(0, 3400, count)]
-    metre = np.array([TOWNS[town][2] for town in towns]) * (1 + 0.1 * (year > 2000) - 0.06 * ((year > 1950) & (year < 1980)))
+    metre = np.array([TOWNS[town][2] for town in towns]) * (
+        1 + 0.1 * (year > 2000) - 0.06 * ((year > 1950) & (year < 1980))
+    )
     metre *= 1.18 - 0.0022 * np.minimum(area, 110) + 0.04 * (balcony == "ja")
     metre *= 1 + 0.035 * (np.array([day.year for day in since]) - 2019)
     rent = area * metre * random.lognormal(0, 0.07, count)
@@ -120,7 +133,9 @@ def rents(random: np.random.Generator, count: int, later: bool) -> dict[str, lis
         "Balkon": with_gaps(random, balcony, 0.05, [""]),
         "Heizung": list(heating),
         "Mietbeginn": with_gaps(random, [day.strftime("%d.%m.%Y") for day in since], 0.05, [""]),
-        "Bemerkung": [f"{remark} #{random.integers(10**6)}" if remark else "" for remark in random.choice(remarks, count)],
+        "Bemerkung": [
+            f"{remark} #{random.integers(10**6)}" if remark else "" for remark in random.choice(remarks, count)
+        ],
         "Kaltmiete": [german(value, 2) for value in rent],
     }
 
@@ -133,8 +148,17 @@ def patients(random: np.random.Generator, count: int, later: bool) -> dict[str, 
     complaints = ["chest pain", "fall", "fever", "headache", "abdominal pain", "cut, hand", "shortness of breath"]
     complaint = random.choice(complaints + (["allergic reaction"] if later else []), count)
     conscious = random.choice(["yes", "no"], count, p=[0.97, 0.03])
-    risk = 0.028 * (age - 48) + 0.045 * np.abs(pulse - 80) + 0.032 * np.abs(systolic - 128) + 0.9 * np.maximum(0, temperature - 37.8)
-    risk += 1.5 * np.isin(complaint, ["chest pain", "shortness of breath"]) - 1.2 * (complaint == "cut, hand") + 4.0 * (conscious == "no")
+    risk = (
+        0.028 * (age - 48)
+        + 0.045 * np.abs(pulse - 80)
+        + 0.032 * np.abs(systolic - 128)
+        + 0.9 * np.maximum(0, temperature - 37.8)
+    )
+    risk += (
+        1.5 * np.isin(complaint, ["chest pain", "shortness of breath"])
+        - 1.2 * (complaint == "cut, hand")
+        + 4.0 * (conscious == "no")
+    )
     risk += random.normal(0, 0.5, count)
     urgency = np.where(risk > 3.6, "high", np.where(risk > 1.6, "medium", "low"))
     arrival = [datetime(2023, 1, 1) + timedelta(minutes=int(minute)) for minute in random.integers(0, 800_000, count)]

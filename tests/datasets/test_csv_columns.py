@@ -46,7 +46,7 @@ class TestValues:
         assert found["b"].dtype == np.float64
 
     def test_byte_order_mark_latin_1_and_quoted_delimiters(self):
-        found = read("name;town\n\"Weiß; Eva\";Köln\n".encode("latin-1"), header=True)
+        found = read('name;town\n"Weiß; Eva";Köln\n'.encode("latin-1"), header=True)
         assert (found.columns["name"][0], found.columns["town"][0], found.encoding) == ("Weiß; Eva", "Köln", "cp1252")
         found = read("\ufeffname,n\nA,1\n".encode())
         assert list(found.columns) == ["name", "n"]

@@ -14,8 +14,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from maxmargin.cli import data, easy_report
 from maxmargin.cli.output import Output, add_output_options, check_folder, resume_command
 from maxmargin.cli.prepared_data import PreparedData, add_table_options, apply_plan, is_table, read_prepared, read_table
@@ -50,7 +48,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("test", metavar="TEST", nargs="?", help="labelled test data")
     work = parser.add_argument_group("training")
     work.add_argument("--task", choices=["classification", "regression"], help="[depending on the labels]")
-    work.add_argument("--score", metavar="NAME", help="name of a scikit-learn scorer [accuracy, balanced_accuracy of imbalanced classes, or r2]")
+    work.add_argument(
+        "--score",
+        metavar="NAME",
+        help="name of a scikit-learn scorer [accuracy, balanced_accuracy of imbalanced classes, or r2]",
+    )
     work.add_argument("--folds", type=int, default=FOLDS, help="number of folds of the cross-validation [%(default)s]")
     work.add_argument(
         "--max-seconds", type=float, default=600.0, metavar="S", help="time limit of the command [%(default)g]"
@@ -298,7 +300,9 @@ def _test(work: easy_report.EasyRun, test: Samples | None) -> None:
     if test is None:
         return
     began = perf_counter()
-    work.metrics = evaluate.compute_metrics(task_of(work.model), test, evaluate.predict(work.model, test.X, work.threshold))
+    work.metrics = evaluate.compute_metrics(
+        task_of(work.model), test, evaluate.predict(work.model, test.X, work.threshold)
+    )
     work.tested_on = Path(test.name).name
     work.seconds["testing"] = perf_counter() - began
 

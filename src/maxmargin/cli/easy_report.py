@@ -201,7 +201,7 @@ def findings(work: EasyRun) -> list[str]:
             sentences.append(f"columns that matter most, by the loss in {scoring} when permuted: {', '.join(best)}")
     for machine, (coverage, width) in found.intervals.items():
         sentences.append(
-            f"90 % prediction intervals of {machine} hold {coverage:.1%} of the held-out targets, mean width {width:.4g}"
+            f"90 % prediction intervals of {machine} hold {coverage:.1%} of held-out targets, mean width {width:.4g}"
         )
     if found.calibration is not None:
         sentences.append(f"held-out Brier score of the probabilities: {found.calibration[2]:.4f}")
@@ -209,7 +209,7 @@ def findings(work: EasyRun) -> list[str]:
         if abs(predicted - observed) > MAX_CALIBRATION_ERROR:
             why = ", because the classes are weighted" if work.model.class_weight is not None else ""
             sentences.append(
-                f"the probabilities are no frequencies{why}: {predicted:.2f} on average, where {observed:.2f} is observed"
+                f"the probabilities are no frequencies{why}: on average {predicted:.2f} instead of {observed:.2f}"
             )
     return [*sentences, *found.skipped]
 

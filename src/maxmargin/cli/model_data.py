@@ -98,7 +98,9 @@ class ModelInput:
         assert self.plan is not None
         options = self.options
         if options.ranges is not None:
-            raise ValueError("--ranges: the model file has the preparation of its columns already; leave the option out")
+            raise ValueError(
+                "--ranges: the model file has the preparation of its columns already; leave the option out"
+            )
         exists = options.data == "-" or Path(options.data).is_file()  # if not, reading says so
         if exists and not is_table(options):
             raise ValueError(

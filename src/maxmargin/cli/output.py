@@ -103,8 +103,8 @@ class Output:
         if self.errors.is_terminal:
             self.errors.print(_rich_table(headings, rows, None, numbers=False))
             return
-        for cells in rows:
-            self.remark("\t".join(cells))
+        for cells in rows:  # a console would expand tabs
+            print("\t".join(cells), file=sys.stderr, flush=True)
 
     def line(self, text: str) -> None:
         """Print a line of the result."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from maxmargin.cli import data
 from maxmargin.cli.output import Output, check_folder
-from maxmargin.datasets import ColumnTable, DataFileError, Samples, read_columns
+from maxmargin.datasets import ColumnTable, Samples, read_columns
 from maxmargin.datasets.sample_files import TABLE_FORMATS, find_format
 from maxmargin.datasets.samples import INEXACT_LABEL
 
@@ -156,7 +156,9 @@ def read_prepared(options: argparse.Namespace, output: Output, *, need_labels: b
     return PreparedData(samples, plan, transformer, values, table)
 
 
-def read_table(options: argparse.Namespace, source: str, text: Sequence[str] | set[str] | frozenset[str]) -> ColumnTable:
+def read_table(
+    options: argparse.Namespace, source: str, text: Sequence[str] | set[str] | frozenset[str]
+) -> ColumnTable:
     """Return the columns of a file, or of a random subset of its rows."""
     if source != "-" and not Path(source).exists():
         raise ValueError(f"there is no file {source}, and the generators are {', '.join(data.generators())}")

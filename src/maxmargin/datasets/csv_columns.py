@@ -191,4 +191,3 @@ def _number(cell: str) -> float | None:
     if is_missing(cell):
         return np.nan
     return float(cell) if is_number(cell) and np.isfinite(float(cell)) else None
-

@@ -1,10 +1,9 @@
 """Preparation of tables: from columns as they come to the features of a machine.
 
 - `column_values`: numbers with decimal commas and dates in many formats
-- `column_plan`: what becomes of each column, as a value that a model file can hold; `column_types` finds it, `plan_file`
-  reads and writes it
-- `transformers`: the plan as a `ColumnTransformer` of scikit-learn; `date_parts`
-- `table_model`: a fitted pipeline with the plan of its table
+- `column_plan`: what becomes of each column, as a value that a model file can hold
+- `column_types`: finds the plan; `plan_file`: reads and writes it
+- `transformers`: the plan as a `ColumnTransformer` of scikit-learn; `date_parts`: the features of a date
 
 Public: the names below.
 """

@@ -120,7 +120,7 @@ class ColumnPlan:
     def _example(self) -> str:
         from datetime import datetime
 
-        return datetime(2024, 12, 31).strftime(self.formats[0] if self.formats[0] != "ISO" else "%Y-%m-%d")  # noqa: DTZ001
+        return datetime(2024, 12, 31).strftime(self.formats[0] if self.formats[0] != "ISO" else "%Y-%m-%d")
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class TablePlan:
     def labels(self, table: ColumnTable) -> NDArray[Any] | None:
         """Return the labels as float64 or as strings, nan or empty if they are missing; None without them."""
         table = self.named(table)
-        if self.label not in table.columns:
+        if self.label is None or self.label not in table.columns:
             return None
         values = table.columns[self.label]
         if values.dtype.kind == "M":

@@ -49,7 +49,7 @@ def plan_columns(
     given: Mapping[str, Mapping[str, Any]] | None = None,
     scaling: str = "standard",
 ) -> TablePlan:
-    """Find out what becomes of each column of a table.
+    r"""Find out what becomes of each column of a table.
 
     Parameters
     ----------
@@ -74,7 +74,8 @@ def plan_columns(
     >>> import io
     >>> from maxmargin.datasets import read_columns
     >>> from maxmargin.preparation import plan_columns
-    >>> table = read_columns(io.BytesIO(b"size;since;town;label\\n1,5;01.02.2020;Ulm;a\\n2;;Bonn;b\\n;3.4.2021;Ulm;a\\n"))
+    >>> lines = b"size;since;town;label", b"1,5;01.02.2020;Ulm;a", b"2;;Bonn;b", b";3.4.2021;Ulm;a"
+    >>> table = read_columns(io.BytesIO(b"\n".join(lines)))
     >>> for column in plan_columns(table).columns:
     ...     print(column.name, column.type, column.decimal, *column.formats)
     size number ,
@@ -185,9 +186,7 @@ def _found_comma_numbers(
         reason += f", {missing:,} missing"
     if words:
         reason += f", and {wrong:,} words that count as missing: {listed(sorted(words))}"
-    return ColumnPlan(
-        name, "number", reason, decimal=decimal, text_is_missing=bool(words), missing=missing + wrong
-    )
+    return ColumnPlan(name, "number", reason, decimal=decimal, text_is_missing=bool(words), missing=missing + wrong)
 
 
 def _found_dates(name: str, values: NDArray[Any], counts: Counter[str], missing: int) -> ColumnPlan | None:

@@ -41,7 +41,7 @@ TRIED_CELLS = 500
 #: A further format must read this fraction of the cells.
 MIN_FORMAT_FRACTION = 0.01
 
-EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  # days are counted without a time zone
+EPOCH = datetime(1970, 1, 1)  # days are counted without a time zone
 DAY_SECONDS = 86400.0
 
 
@@ -61,7 +61,7 @@ def to_days(cell: str, formats: Iterable[str]) -> float | None:
     """Return a date as days since 1970 in UTC; None if it has none of the formats."""
     for format in formats:
         try:
-            found = datetime.fromisoformat(cell) if format == ISO else datetime.strptime(cell, format)  # noqa: DTZ007
+            found = datetime.fromisoformat(cell) if format == ISO else datetime.strptime(cell, format)
         except ValueError:
             continue
         if found.tzinfo is not None:

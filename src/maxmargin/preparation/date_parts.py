@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from maxmargin._typing import Floats
@@ -16,7 +16,7 @@ DEFAULT_PARTS = ("days", "month", "weekday")
 PERIODS = {"month": 12, "day": 31, "weekday": 7, "hour": 24}
 
 
-class DateParts(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class DateParts(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
     """Turn dates, given as days since 1970, into numbers that a machine can use.
 
     A date as one number says when, not on which weekday or in which month. The values are those of the calendar; nan

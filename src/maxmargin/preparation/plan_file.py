@@ -69,7 +69,9 @@ def _checked(path: str | os.PathLike[str], name: str, fields: Any) -> dict[str, 
         raise DataFileError(
             path, f"column {name!r}: {wrong[0]} is unknown; the fields are type, {', '.join(sorted(known - {'type'}))}"
         )
-    values = {field: tuple(value) if isinstance(value, list) else value for field, value in fields.items()}
+    values: dict[str, Any] = {
+        field: tuple(value) if isinstance(value, list) else value for field, value in fields.items()
+    }
     try:
         ColumnPlan(name, **{"type": "number", **values})
     except (ValueError, TypeError) as error:

@@ -21,7 +21,7 @@ MAX_CATEGORIES = 100
 
 
 def column_transformer(plan: TablePlan) -> ColumnTransformer:
-    """Return the transformer of the columns that `TablePlan.values` returns; not fitted.
+    r"""Return the transformer of the columns that `TablePlan.values` returns; not fitted.
 
     Numbers and parts of dates are imputed by the median and scaled, and a column marks those that were missing.
     Categories are one-hot encoded; those that are rare or unknown share a column. The result has no missing values.
@@ -31,7 +31,7 @@ def column_transformer(plan: TablePlan) -> ColumnTransformer:
     >>> import io
     >>> from maxmargin.datasets import read_columns
     >>> from maxmargin.preparation import column_transformer, plan_columns
-    >>> table = read_columns(io.BytesIO(b"age,town,label\\n41,Ulm,a\\n,Bonn,b\\n17,Ulm,a\\n"))
+    >>> table = read_columns(io.BytesIO(b"age,town,label\n41,Ulm,a\n,Bonn,b\n17,Ulm,a\n"))
     >>> plan = plan_columns(table)
     >>> print(column_transformer(plan).fit_transform(plan.values(table)).round(2))
     [[ 1.22  0.    1.    0.  ]
@@ -85,12 +85,12 @@ def unknown_categories(transformer: ColumnTransformer, plan: TablePlan, X: Any) 
             name = plan.features[place].name
             present = set(X[:, place].tolist()) - {""}
             unknown = sorted(present - set(known.tolist()))
-            if unknown and len(unknown) == len(present) and all(map(is_number, unknown)):
-                if not any(map(is_number, known)):
-                    raise ValueError(
-                        f"column {name!r} has numbers such as {unknown[0]}, but the model expects categories such as "
-                        f"{next((word for word in known if word), '')!r}"
-                    )
+            all_new = len(unknown) == len(present) > 0
+            if all_new and all(map(is_number, unknown)) and not any(map(is_number, known)):
+                raise ValueError(
+                    f"column {name!r} has numbers such as {unknown[0]}, but the model expects categories such as "
+                    f"{next((word for word in known if word), '')!r}"
+                )
             if unknown:
                 found[name] = unknown
     return found

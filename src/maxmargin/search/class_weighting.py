@@ -69,17 +69,15 @@ def weighting_for(summary: DataSummary, scoring: Any) -> Weighting:
         return Weighting(
             BALANCED_SCORE,
             True,
-            f"class {name} has only {summary.smallest_class_fraction:.1%} of the samples: accuracy would be misleading, "
-            f"so the score is the balanced accuracy, the mean recall of the classes (--score accuracy overrides it)",
+            f"class {name} has only {summary.smallest_class_fraction:.1%} of the samples: accuracy would be "
+            f"misleading, so the score is the balanced accuracy, the mean recall of the classes (--score accuracy overrides it)",
         )
     weighted = isinstance(scoring, str) and (scoring in WEIGHTED_SCORES or scoring.startswith(WEIGHTED_PREFIXES))
     reason = f"the score {scoring} depends on class weights and on the threshold of decision values" if weighted else ""
     return Weighting(scoring, weighted, reason)
 
 
-def choose_threshold(
-    X: Any, y: Any, estimator: Any, score: float, *, scoring: str, folds: int, seed: int
-) -> Threshold:
+def choose_threshold(X: Any, y: Any, estimator: Any, score: float, *, scoring: str, folds: int, seed: int) -> Threshold:
     """Compare a weighted classifier of two classes with tuned thresholds, with and without weights.
 
     The score of a tuned threshold is that of samples which took no part in tuning: of an outer cross-validation.
@@ -102,7 +100,10 @@ def choose_threshold(
         for model in (estimator, plain)
     ]
     names = "with class weights", "with class weights and a tuned threshold", "with a tuned threshold", "with neither"
-    scores = [score, *(float(np.mean(cross_val_score(model, X, y, scoring=scoring, cv=cv))) for model in (*tuned, plain))]
+    scores = [
+        score,
+        *(float(np.mean(cross_val_score(model, X, y, scoring=scoring, cv=cv))) for model in (*tuned, plain)),
+    ]
     best = int(np.argmax(scores[:3])) if max(scores[:3]) > score + MIN_GAIN else 0
     shown = "; ".join(f"{name} {format_score(value, scoring)}" for name, value in zip(names, scores, strict=True))
     reason = f"{scoring} on held-out samples: {shown}"

@@ -288,4 +288,3 @@ class _Work:
 def _no_score(model: Any, X: Any, y: Any) -> float:
     """Stand for a score: only the fitted models are needed."""
     return 0.0
-

@@ -237,7 +237,13 @@ class _ModelSelection:
             return estimator, score, None
         try:
             found = choose_threshold(
-                self.X[rows], self.y[rows], estimator, score.mean, scoring=scoring, folds=folds, seed=self.common["seed"]
+                self.X[rows],
+                self.y[rows],
+                estimator,
+                score.mean,
+                scoring=scoring,
+                folds=folds,
+                seed=self.common["seed"],
             )
         except KeyboardInterrupt:
             self.stopped = True
@@ -295,7 +301,7 @@ class _ModelSelection:
             return
         assert best.C is not None
         costs = [best.C * factor / max(self.summary.target_std, 1e-300) for factor in SQUARED_LOSS_COSTS]
-        widths = [best.gamma / 2, best.gamma, best.gamma * 2]  # type: ignore[operator]  # the kernel has one
+        widths = [best.gamma / 2, best.gamma, best.gamma * 2]
         self._search_values("least squares", LSSVR(), rows, LOSSES_DEADLINE, Cs=costs, gammas=widths)
 
     def _explain(self, results: dict[str, GridSearchResult], chosen: str) -> None:
