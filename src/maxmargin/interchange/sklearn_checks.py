@@ -17,7 +17,6 @@ from maxmargin.interchange import attribute_checks as check
 from maxmargin.interchange.attribute_checks import Check, Sizes, count, matrix
 from maxmargin.interchange.errors import ModelFileError
 
-
 #: Degree of polynomials up to which monomials are counted.
 MAX_DEGREE = 1000
 
@@ -33,6 +32,8 @@ def check_object(value: Any) -> None:
     is_valid = CHECKS.get(name)
     try:
         valid = is_valid is None or is_valid(value)
+    except ModelFileError:
+        raise
     except (TypeError, ValueError, AttributeError, IndexError, OverflowError):  # of attributes of wrong types
         valid = False
     if not valid:
@@ -53,8 +54,7 @@ def _vocabulary(vectorizer: Any) -> bool:
     if not hasattr(vectorizer, "vocabulary_"):
         return True
     terms = vectorizer.vocabulary_
-    valid = isinstance(terms, dict) and all(type(number) is int or isinstance(number, np.integer) for number in terms.values())
-    return valid and sorted(map(int, terms.values())) == list(range(len(terms)))
+    return isinstance(terms, dict) and sorted(map(_integer, terms.values())) == list(range(len(terms)))
 
 
 def _one_hot(encoder: Any) -> bool:
@@ -81,9 +81,10 @@ def _one_hot(encoder: Any) -> bool:
     if dropped is not None:
         if not (isinstance(dropped, np.ndarray) and dropped.shape == (features,)):
             return False
-        if not all(index is None or 0 <= _integer(index) < number for index, number in zip(dropped, counts, strict=True)):
+        pairs = list(zip(dropped, counts, strict=True))
+        if not all(index is None or 0 <= _integer(index) < number for index, number in pairs):
             return False
-        counts = [number - (index is not None) for index, number in zip(dropped, counts, strict=True)]
+        counts = [number - (index is not None) for index, number in pairs]
     return [_integer(number) for number in encoder._n_features_outs] == counts
 
 

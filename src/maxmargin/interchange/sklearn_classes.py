@@ -112,7 +112,7 @@ def chosen_model(model: Any) -> Any:
         model.estimator,
         threshold=model.best_threshold_,
         pos_label=model._curve_scorer._get_pos_label(),
-        response_method=model._get_response_method(),
+        response_method=model.response_method,
     )
     fitted = {name: value for name, value in vars(model).items() if name in ("n_features_in_", "feature_names_in_")}
     vars(fixed).update(fitted, estimator_=model.estimator_)
