@@ -151,6 +151,7 @@ CHECKS: dict[str, Callable[[Any], bool]] = {
         _kernel_=lambda value, sizes: value is not None and check.kernel(value, sizes),
         landmarks_=matrix("landmarks", "features", allow_float32=True),
         _factor_=_factor,
+        rank_=count("rank"),
     ),
     "OneHotEncoder": _one_hot,
     "Pipeline": _pipeline,
