@@ -46,7 +46,17 @@ def _pipeline(pipeline: Any) -> bool:
             "memory of Pipeline is a folder of the computer that fits, which a model file cannot store: remove it with "
             "set_params(memory=None)"
         )
-    return True
+    return _are_named(pipeline.steps, 2)
+
+
+def _are_named(parts: Any, length: int) -> bool:
+    """Check a list of tuples of a name, an estimator or "passthrough", and what else there is."""
+    return (
+        isinstance(parts, list)
+        and len(parts) > 0
+        and all(isinstance(part, tuple) and len(part) == length and isinstance(part[0], str) for part in parts)
+        and all(part[1] is None or isinstance(part[1], str) or hasattr(part[1], "fit") for part in parts)
+    )
 
 
 def _vocabulary(vectorizer: Any) -> bool:
@@ -144,8 +154,12 @@ def _factor(value: Any, sizes: Sizes) -> bool:
 
 #: Checks by class; other classes only have Python code.
 CHECKS: dict[str, Callable[[Any], bool]] = {
+    "ColumnTransformer": lambda columns: all(
+        _are_named(getattr(columns, name), 3) for name in ("transformers", "transformers_") if hasattr(columns, name)
+    ),
     "CountVectorizer": _vocabulary,
     "DictVectorizer": _vocabulary,
+    "FeatureUnion": lambda union: _are_named(union.transformer_list, 2),
     "NystroemMap": _has(
         n_features_in_=count("features"),
         _kernel_=lambda value, sizes: value is not None and check.kernel(value, sizes),

@@ -52,7 +52,11 @@ MODULES: dict[str, tuple[str, ...]] = {
 MODULE_OF = {name: module for module, names in MODULES.items() for name in names}
 
 #: Attributes that are made again from others, or concern only the process that fits.
-NOT_STORED = {"CountVectorizer": {"_stop_words_id"}, "TfidfVectorizer": {"_stop_words_id"}}
+NOT_STORED = {
+    "CountVectorizer": {"_stop_words_id"},
+    "IsotonicRegression": {"f_"},
+    "TfidfVectorizer": {"_stop_words_id"},
+}
 
 
 def class_named(name: str) -> type[Any]:
@@ -75,8 +79,8 @@ def state_of(value: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     parameters = {name: getattr(value, name) for name in parameter_names(kind)}
     if not _is_estimator(kind):
         return parameters, {}
-    dropped = {"_sklearn_version", *parameters, *NOT_STORED.get(kind.__name__, ())}
-    return parameters, {name: part for name, part in value.__getstate__().items() if name not in dropped}
+    dropped = {*parameters, *NOT_STORED.get(kind.__name__, ())}
+    return parameters, {name: part for name, part in vars(value).items() if name not in dropped}
 
 
 def restore(name: str, parameters: dict[str, Any], fitted: dict[str, Any]) -> Any:
