@@ -107,14 +107,8 @@ class Holder(PlainState, BaseEstimator):
 def test_values():
     one = kernels.Gaussian(2.0)
     model = Holder()
-    model.values = [
-        one,
-        (one, {"a": one, 3: None}),
-        np.dtype("f4"),
-        maxmargin.Status.STOPPED,
-        np.arange(3),
-        {"dict": 1},
-    ]
+    others = [np.dtype("f4"), maxmargin.Status.STOPPED, np.arange(3), {"dict": 1}]
+    model.values = [one, (one, {"a": one, 3: None}), *others]
     found = Holder.__new__(Holder)
     found.__setstate__(model.__getstate__())
     first, (second, table), *rest = found.values
