@@ -10,6 +10,7 @@ complete the input to a file.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import itertools
@@ -227,6 +228,20 @@ def read_model_file(data: bytes) -> None:
     load(file)
 
 
+def read_pipeline_file(data: bytes) -> None:
+    """Read a pipeline and use it: wrong attributes may be errors of scikit-learn, whatever they are."""
+    model = load(io.BytesIO(data if data.startswith(MODEL_MAGIC) else seal_model(data)))
+    numbers = np.abs(np.sin(np.arange(6.0))).reshape(3, 2)
+    for samples in (numbers, np.array([["a", "b"], ["c", "?"]], dtype=object), ["one", "two four", ""]):
+        for method in ("predict", "transform", "decision_function", "predict_proba"):
+            with contextlib.suppress(Exception):
+                result = getattr(model, method)(samples)
+                result.toarray() if sparse.issparse(result) else np.asarray(result)
+    file = io.BytesIO()
+    save(model, file)
+    load(io.BytesIO(file.getvalue()))
+
+
 def read_checkpoint_file(data: bytes) -> None:
     """Resume a fit from a crafted checkpoint: it is refused, or the fit ends with a certificate and the same model."""
     path = scratch_file()
@@ -390,6 +405,17 @@ TARGETS = {
             ),
             JSON_WORDS,
             lambda: [unseal(file) for file in seeds.model_files()],
+        ),
+        Target(
+            "pipeline",
+            read_pipeline_file,
+            (ModelFileError,),
+            tuple(
+                INTERCHANGE + name
+                for name in ("estimator_encoding", "named_values", "sklearn_checks", "sklearn_classes")
+            ),
+            (*JSON_WORDS, b'{"function":"numpy.log1p"}', b'{"type":"float64"}', b'{"slice":[0,1,null]}', b'"SVC":'),
+            lambda: [unseal(file) for file in seeds.pipeline_files()],
         ),
         Target(
             "checkpoint",

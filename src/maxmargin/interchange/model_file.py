@@ -18,7 +18,7 @@ from maxmargin.interchange import sklearn_classes
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.estimator_encoding import EstimatorDecoder, EstimatorEncoder, is_machine
 from maxmargin.interchange.fitted_schema import MACHINES, fitted_attributes
-from maxmargin.interchange.value_encoding import MAX_DEPTH
+from maxmargin.interchange.value_encoding import MAX_DEPTH, type_name
 from maxmargin.storage.file_format import FileFormat
 from maxmargin.storage.output_files import write_atomically
 
@@ -56,8 +56,9 @@ def save(
     Parameters
     ----------
     model : estimator
-        A fitted estimator of this package. Of one that has chosen its parameters, such as `SVCCV`, the model with the
-        best parameters is written, and `load` returns an `SVC`.
+        A fitted estimator of this package, or a fitted `Pipeline` or `ColumnTransformer` of scikit-learn's usual
+        transformers with it. Of one that has chosen its parameters or its threshold, such as `SVCCV`, `GridSearchCV` or
+        `TunedThresholdClassifierCV`, the best model is written, and `load` returns for example an `SVC`.
     file : path or binary file
         A path is written atomically.
     notes : mapping, optional
@@ -78,13 +79,22 @@ def save(
     >>> _ = file.seek(0)
     >>> maxmargin.load(file).predict([[0.9]])
     array(['high'], dtype='<U4')
+
+    A pipeline remembers the names of the columns and how to prepare them:
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import OneHotEncoder
+    >>> pipeline = make_pipeline(OneHotEncoder(handle_unknown="ignore"), model)
+    >>> _ = pipeline.fit([["cold"], ["hot"]], ["low", "high"])
+    >>> file = io.BytesIO()
+    >>> maxmargin.save(pipeline, file)
+    >>> _ = file.seek(0)
+    >>> maxmargin.load(file).predict([["hot"]])
+    array(['high'], dtype='<U4')
     """
     model = sklearn_classes.chosen_model(model)
     name = type(model).__name__
-    if is_machine(model):
-        fitted = bool(fitted_attributes(model))
-    else:
-        fitted = _is_fitted_pipeline(model)
+    fitted = bool(fitted_attributes(model)) if is_machine(model) else _is_fitted_pipeline(model)
     if not fitted:
         raise ModelFileError(f"this {name} is not fitted yet; fit it before saving")
     encoder = EstimatorEncoder()
@@ -116,7 +126,8 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is damaged, not a model file, or of another version of the format.
+        If the file is damaged, not a model file, of another version of the format, or contains objects of another
+        major version of scikit-learn; another minor version is a warning.
     """
     model = load_machine(file)
     if not is_machine(model):
@@ -127,7 +138,7 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> Any:
 
 
 def load_machine(file: str | os.PathLike[str] | BinaryIO) -> Any:
-    """Return the model written by `save`: a machine, which does not need scikit-learn, or a pipeline of scikit-learn."""
+    """Return the model written by `save`: a machine, which does not need scikit-learn, or a pipeline."""
     header, arrays = _read(file)
     if SKLEARN in header:
         sklearn_classes.check_version(header[SKLEARN])
@@ -142,11 +153,10 @@ def read_notes(file: str | os.PathLike[str] | BinaryIO) -> dict[str, str | int |
 
 def _is_fitted_pipeline(model: Any) -> bool:
     """Return whether an estimator of scikit-learn is fitted; raise if it is not one that a file may contain."""
-    name = type(model).__name__
     if not (sklearn_classes.is_storable(model) and hasattr(model, "get_params")):
         raise ModelFileError(
-            f"{name} cannot be stored in a model file, only {', '.join(MACHINES)}, and pipelines of the classes of "
-            "scikit-learn listed in docs/model_file.md; use pickle for other estimators"
+            f"{type_name(model)} cannot be stored in a model file, only {', '.join(MACHINES)}, and pipelines of the "
+            "classes of scikit-learn listed in docs/model_file.md; use pickle for other estimators"
         )
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted

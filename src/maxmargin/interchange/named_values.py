@@ -119,7 +119,8 @@ def decode_named(key: str, part: Any, decode: Callable[[Any], Any]) -> Any:
 def is_table(value: dict[Any, Any]) -> bool:
     """Return whether a dict has strings as keys and NumPy integers of one type as values."""
     kinds = set(map(type, value.values()))
-    return len(kinds) == 1 and issubclass(*kinds, np.integer) and all(type(key) is str for key in value)
+    integers = len(kinds) == 1 and issubclass(kinds.pop(), np.integer)
+    return integers and all(type(key) is str for key in value)
 
 
 def is_dtype(name: str) -> bool:

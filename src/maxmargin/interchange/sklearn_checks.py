@@ -17,7 +17,6 @@ from maxmargin.interchange import attribute_checks as check
 from maxmargin.interchange.attribute_checks import Check, Sizes, count, matrix
 from maxmargin.interchange.errors import ModelFileError
 
-
 #: Degree of polynomials up to which monomials are counted.
 MAX_DEGREE = 1000
 
@@ -33,6 +32,8 @@ def check_object(value: Any) -> None:
     is_valid = CHECKS.get(name)
     try:
         valid = is_valid is None or is_valid(value)
+    except ModelFileError:
+        raise
     except (TypeError, ValueError, AttributeError, IndexError, OverflowError):  # of attributes of wrong types
         valid = False
     if not valid:
@@ -45,7 +46,17 @@ def _pipeline(pipeline: Any) -> bool:
             "memory of Pipeline is a folder of the computer that fits, which a model file cannot store: remove it with "
             "set_params(memory=None)"
         )
-    return True
+    return _are_named(pipeline.steps, 2)
+
+
+def _are_named(parts: Any, length: int) -> bool:
+    """Check a list of tuples of a name, an estimator or "passthrough", and what else there is."""
+    return (
+        isinstance(parts, list)
+        and len(parts) > 0
+        and all(isinstance(part, tuple) and len(part) == length and isinstance(part[0], str) for part in parts)
+        and all(part[1] is None or isinstance(part[1], str) or hasattr(part[1], "fit") for part in parts)
+    )
 
 
 def _vocabulary(vectorizer: Any) -> bool:
@@ -53,8 +64,7 @@ def _vocabulary(vectorizer: Any) -> bool:
     if not hasattr(vectorizer, "vocabulary_"):
         return True
     terms = vectorizer.vocabulary_
-    valid = isinstance(terms, dict) and all(type(number) is int or isinstance(number, np.integer) for number in terms.values())
-    return valid and sorted(map(int, terms.values())) == list(range(len(terms)))
+    return isinstance(terms, dict) and sorted(map(_integer, terms.values())) == list(range(len(terms)))
 
 
 def _one_hot(encoder: Any) -> bool:
@@ -81,9 +91,10 @@ def _one_hot(encoder: Any) -> bool:
     if dropped is not None:
         if not (isinstance(dropped, np.ndarray) and dropped.shape == (features,)):
             return False
-        if not all(index is None or 0 <= _integer(index) < number for index, number in zip(dropped, counts, strict=True)):
+        pairs = list(zip(dropped, counts, strict=True))
+        if not all(index is None or 0 <= _integer(index) < number for index, number in pairs):
             return False
-        counts = [number - (index is not None) for index, number in zip(dropped, counts, strict=True)]
+        counts = [number - (index is not None) for index, number in pairs]
     return [_integer(number) for number in encoder._n_features_outs] == counts
 
 
@@ -143,13 +154,18 @@ def _factor(value: Any, sizes: Sizes) -> bool:
 
 #: Checks by class; other classes only have Python code.
 CHECKS: dict[str, Callable[[Any], bool]] = {
+    "ColumnTransformer": lambda columns: all(
+        _are_named(getattr(columns, name), 3) for name in ("transformers", "transformers_") if hasattr(columns, name)
+    ),
     "CountVectorizer": _vocabulary,
     "DictVectorizer": _vocabulary,
+    "FeatureUnion": lambda union: _are_named(union.transformer_list, 2),
     "NystroemMap": _has(
         n_features_in_=count("features"),
         _kernel_=lambda value, sizes: value is not None and check.kernel(value, sizes),
         landmarks_=matrix("landmarks", "features", allow_float32=True),
         _factor_=_factor,
+        rank_=count("rank"),
     ),
     "OneHotEncoder": _one_hot,
     "Pipeline": _pipeline,

@@ -53,7 +53,11 @@ MODULES: dict[str, tuple[str, ...]] = {
 MODULE_OF = {name: module for module, names in MODULES.items() for name in names}
 
 #: Attributes that are made again from others, or concern only the process that fits.
-NOT_STORED = {"CountVectorizer": {"_stop_words_id"}, "TfidfVectorizer": {"_stop_words_id"}}
+NOT_STORED = {
+    "CountVectorizer": {"_stop_words_id"},
+    "IsotonicRegression": {"f_"},
+    "TfidfVectorizer": {"_stop_words_id"},
+}
 
 
 def class_named(name: str) -> type[Any]:
@@ -76,8 +80,8 @@ def state_of(value: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     parameters = {name: getattr(value, name) for name in parameter_names(kind)}
     if not _is_estimator(kind):
         return parameters, {}
-    dropped = {"_sklearn_version", *parameters, *NOT_STORED.get(kind.__name__, ())}
-    return parameters, {name: part for name, part in value.__getstate__().items() if name not in dropped}
+    dropped = {*parameters, *NOT_STORED.get(kind.__name__, ())}
+    return parameters, {name: part for name, part in vars(value).items() if name not in dropped}
 
 
 def restore(name: str, parameters: dict[str, Any], fitted: dict[str, Any]) -> Any:
@@ -113,7 +117,7 @@ def chosen_model(model: Any) -> Any:
         model.estimator,
         threshold=model.best_threshold_,
         pos_label=model._curve_scorer._get_pos_label(),
-        response_method=model._get_response_method(),
+        response_method=model.response_method,
     )
     fitted = {name: value for name, value in vars(model).items() if name in ("n_features_in_", "feature_names_in_")}
     vars(fixed).update(fitted, estimator_=model.estimator_)

@@ -88,7 +88,7 @@ class Encoder:
         """Return an encoded value of another type."""
         named = encode_named(value, lambda part: self.encode(part, depth + 1))
         if named is None:
-            raise UnsupportedValueError(f"a value of type {type(value).__name__}")
+            raise UnsupportedValueError(f"a value of type {type_name(value)}")
         return named
 
     def _encode_array(self, value: Any, depth: int) -> Any:
@@ -208,6 +208,12 @@ def _checked_csr(shape: Any, data: NDArray[Any], indices: NDArray[Any], starts: 
     valid = valid and (not len(indices) or bool(indices.min() >= 0 and indices.max() < shape[1]))
     _require(shape, valid, "the arrays of a sparse matrix are inconsistent with its shape")
     return shape[0], shape[1]
+
+
+def type_name(value: Any) -> str:
+    """Return the name of a type with its package, such as "sklearn.SVC"."""
+    package = type(value).__module__.partition(".")[0]
+    return type(value).__name__ if package == "builtins" else f"{package}.{type(value).__name__}"
 
 
 def _is_scalar(value: Any) -> bool:
