@@ -79,7 +79,7 @@ def subscribers(random: np.random.Generator, count: int, later: bool) -> dict[st
     plan = random.choice(["prepaid", "monthly", "two years"], count, p=[0.25, 0.45, 0.3])
     logit = -7.2 + 1.1 * calls + 0.03 * (bill - 58) - 0.045 * (months - 28) + 1.5 * (plan == "monthly")
     logit += 2.2 * ((calls > 2) & (bill > 65))
-    leaves = random.random(count) < 1 / (1 + np.exp(-1.6 * (logit + 1.7)))
+    leaves = random.random(count) < 1 / (1 + np.exp(-1.6 * (logit + 1.9)))
     signed = [datetime(2024, 6, 30) - timedelta(days=float(30.4 * month)) for month in months]
     shown = [
         day.strftime("%Y-%m-%d" if new else "%m/%d/%Y")
