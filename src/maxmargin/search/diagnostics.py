@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.calibration import calibration_curve
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.inspection import permutation_importance
 from sklearn.metrics import brier_score_loss, confusion_matrix, mean_pinball_loss
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, cross_validate, learning_curve
@@ -43,6 +43,9 @@ COVERAGE = 0.9
 
 #: Values of C of the quantile regressions, as multiples of that of the estimator.
 QUANTILE_COSTS = (2.0**-8, 2.0**-4, 1.0)
+
+#: Samples of a class from which on anything can be said about it, by folds that all have some.
+MIN_CLASS_SAMPLES = 4
 
 #: Listed samples that are hardest to predict.
 HARDEST = 10
@@ -159,6 +162,11 @@ def diagnose(
     scoring = scoring or ("accuracy" if classification else "r2")
     name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
     found = Diagnostics(rows, name)
+    least = int(np.unique(np.asarray(y)[rows], return_counts=True)[1].min()) if classification else len(rows)
+    if least < MIN_CLASS_SAMPLES:
+        found.skipped.append(f"held-out predictions and the rest: a class has fewer than {MIN_CLASS_SAMPLES} samples")
+        return found
+    folds = min(folds, least)
     work = _Work(
         X[rows], np.asarray(y)[rows], estimator, kind(folds, shuffle=True, random_state=seed), scoring, threshold, found
     )
@@ -178,6 +186,7 @@ def diagnose(
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of a fit; the final one reports its own
+            warnings.simplefilter("ignore", FitFailedWarning)  # of few samples of the learning curve, of one class
             compute()
     return found
 

@@ -229,11 +229,13 @@ class _ModelSelection:
         if len(self.summary.classes) > 2:
             self.reasons.append("the classes are weighted by their inverse frequencies")
             return estimator, score, None
-        expected = FITS_PER_FOLD * folds * score.seconds
-        if expected > self._seconds_until(1.0):
-            self.reasons.append(
-                "the classes are weighted by their inverse frequencies; there was no time to tune a threshold"
-            )
+        cause = ""
+        if FITS_PER_FOLD * folds * score.seconds > self._seconds_until(1.0):
+            cause = "there was no time"
+        elif self.summary.counts.min() * len(rows) < 2 * folds * self.summary.rows:
+            cause = "one class has too few samples"
+        if cause:
+            self.reasons.append(f"the classes are weighted by their inverse frequencies; {cause} to tune a threshold")
             return estimator, score, None
         try:
             found = choose_threshold(
