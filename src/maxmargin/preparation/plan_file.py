@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from maxmargin.datasets import DataFileError
+from maxmargin.datasets.errors import printable
 from maxmargin.preparation.column_plan import ColumnPlan, TablePlan
 from maxmargin.storage.output_files import write_atomically
 
@@ -84,7 +85,7 @@ def write_plan(plan: TablePlan, path: str | os.PathLike[str]) -> None:
     lines = [f"{field} = {_toml(getattr(plan, field))}" for field in TABLE_FIELDS if getattr(plan, field) is not None]
     for column in plan.columns:
         lines += ["", f"[columns.{_toml(column.name)}]"]
-        lines.append(f"type = {_toml(column.type)}{f'  # {column.reason}' if column.reason else ''}")
+        lines.append(f"type = {_toml(column.type)}{f'  # {printable(column.reason)}' if column.reason else ''}")
         lines += [f"{field} = {_toml(getattr(column, field))}" for field in FIELDS[column.type]]
     write_atomically(path, ["".join(f"{line}\n" for line in lines).encode()])
 

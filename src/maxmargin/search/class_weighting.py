@@ -70,7 +70,7 @@ def weighting_for(summary: DataSummary, scoring: Any) -> Weighting:
             BALANCED_SCORE,
             True,
             f"class {name} has only {summary.smallest_class_fraction:.1%} of the samples: accuracy would be "
-            f"misleading, so the score is the balanced accuracy, the mean recall of the classes (--score accuracy overrides it)",
+            f"misleading, so the score is the balanced accuracy, the mean recall of the classes (another one: --score)",
         )
     weighted = isinstance(scoring, str) and (scoring in WEIGHTED_SCORES or scoring.startswith(WEIGHTED_PREFIXES))
     reason = f"the score {scoring} depends on class weights and on the threshold of decision values" if weighted else ""
