@@ -220,6 +220,35 @@ class TestPlan:
             plan.values(read("1\n2\n"))
 
 
+class TestLabels:
+    @pytest.mark.parametrize(
+        ("cells", "expected"),
+        [
+            (["1,5", "", "2,5"], [1.5, np.nan, 2.5]),
+            (["yes", "no", ""], ["yes", "no", ""]),
+            ([*(f"{n}.25" for n in range(60)), "unknown"], [*(n + 0.25 for n in range(60)), np.nan]),
+            (["1", "2", "x"] * 10, ["1", "2", "x"] * 10),
+            ([*"0123" * 20, "x"], [*"0123" * 20, "x"]),
+        ],
+    )
+    def test_labels_are_numbers_or_text(self, cells, expected):
+        lines = ["a;label", *(f"{n % 3};{cell}" for n, cell in enumerate(cells))]
+        table = read("\n".join(lines) + "\n")
+        np.testing.assert_array_equal(
+            plan_columns(table).labels(table),
+            np.array(expected, dtype=object).astype(float if isinstance(expected[0], float) else object),
+        )
+
+    def test_dates_and_lists_are_no_labels(self, tmp_path):
+        frame = pd.DataFrame({"a": [1, 2], "b": pd.to_datetime(["2024-01-01", "2024-01-02"]), "c": [[1], [2]]})
+        frame.to_parquet(tmp_path / "t.parquet")
+        table = read_columns(tmp_path / "t.parquet")
+        with pytest.raises(DataFileError, match="the label column 'c' has type list"):
+            plan_columns(table)
+        with pytest.raises(DataFileError, match="the labels in column 'b' are dates"):
+            plan_columns(table, label="b").labels(table)
+
+
 class TestTransformer:
     def test_result_agrees_with_pandas(self):
         text = "age,town,label\n41,Ulm,a\n,Bonn,b\n17,Ulm,a\n30,Bonn,b\n"

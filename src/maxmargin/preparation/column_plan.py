@@ -134,7 +134,9 @@ class TablePlan:
     label, query : str or None
         Names of these columns.
     label_decimal : {".", ","}
-        Decimal separator of numeric labels.
+        Decimal separator of labels.
+    label_is_number : bool
+        Whether labels that are read as text are numbers, and words among them missing.
     scaling : {"standard", "range", "none"}
         Scaling of numbers and of parts of dates.
     names : tuple of str
@@ -147,6 +149,7 @@ class TablePlan:
     label: str | None = None
     query: str | None = None
     label_decimal: str = "."
+    label_is_number: bool = False
     scaling: str = "standard"
     names: tuple[str, ...] = ()
     has_header: bool = True
@@ -164,7 +167,7 @@ class TablePlan:
     def text(self) -> frozenset[str]:
         """The columns that a reader must not take for numbers."""
         found = {column.name for column in self.features if column.type != "number" or column.decimal == ","}
-        return frozenset(found | ({self.label} if self.label_decimal == "," and self.label else set()))
+        return frozenset(found | ({self.label} if self.label is not None and self.label_decimal == "," else set()))
 
     def values(self, table: ColumnTable) -> NDArray[Any]:
         """Return the values of the features as an array with a column for each: float64 if none is a category.
@@ -199,9 +202,8 @@ class TablePlan:
         values = table.columns[self.label]
         if values.dtype.kind == "M":
             raise table.error(f"the labels in column {self.label!r} are dates; choose another column with --label")
-        if values.dtype.kind == "O":
-            numbers, wrong = converted(values, lambda cell: to_number(cell, self.label_decimal))
-            return numbers if self.label_decimal == "," and not len(wrong) else values
+        if values.dtype.kind == "O" and self.label_is_number:
+            return converted(values, lambda cell: to_number(cell, self.label_decimal))[0]
         return values
 
     def queries(self, table: ColumnTable) -> NDArray[Any] | None:

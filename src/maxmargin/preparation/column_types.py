@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from maxmargin.datasets import ColumnTable
 from maxmargin.datasets.categorical_columns import listed
-from maxmargin.datasets.column_roles import LABEL_NAMES
+from maxmargin.datasets.column_roles import LABEL_NAMES, position_of
+from maxmargin.datasets.samples import are_classes
 from maxmargin.preparation.column_plan import ColumnPlan, TablePlan
 from maxmargin.preparation.column_values import (
     ISO,
@@ -104,9 +105,11 @@ def plan_columns(
         columns = [_kept(column, table) for column in columns]
     if all(column.type == "ignored" for column in columns):
         raise table.error(f"no column is left to learn from: {'; '.join(f'{c.name}: {c.reason}' for c in columns)}")
-    label_decimal = "," if label_name is not None and _is_comma_number(table.columns[label_name], comma) else "."
+    if label_name is not None and label_name in table.unusable:
+        raise table.error(f"the label column {label_name!r} has type {table.unusable[label_name]}; choose another one")
+    decimal, is_number = _label_numbers(table.columns[label_name], comma) if label_name is not None else (".", False)
     return TablePlan(
-        tuple(columns), label_name, query_name, label_decimal, scaling, tuple(table.columns), table.has_header
+        tuple(columns), label_name, query_name, decimal, is_number, scaling, tuple(table.columns), table.has_header
     )
 
 
@@ -278,7 +281,18 @@ def _label(table: ColumnTable, names: list[str], label: str | int | None) -> str
     return next((by_name[name] for name in LABEL_NAMES if name in by_name), names[-1])
 
 
-def _position(table: ColumnTable, names: list[str], column: str | int) -> int:
-    from maxmargin.datasets.column_roles import position_of
+def _label_numbers(values: NDArray[Any], comma: bool) -> tuple[str, bool]:
+    """Return the decimal separator of labels, and whether labels that are read as text are numbers."""
+    decimal = "," if _is_comma_number(values, comma) else "."
+    if values.dtype.kind != "O":
+        return decimal, False
+    numbers, wrong = converted(values, lambda cell: to_number(cell, decimal))
+    present = numbers[~np.isnan(numbers)]
+    if not len(wrong):
+        return decimal, len(present) > 0
+    mostly = len(present) >= MIN_FRACTION * (len(present) + len(wrong))
+    return decimal, mostly and not are_classes(present)
 
+
+def _position(table: ColumnTable, names: list[str], column: str | int) -> int:
     return position_of(table.name, names, column)
