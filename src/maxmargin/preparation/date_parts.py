@@ -35,8 +35,8 @@ class DateParts(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     >>> import numpy as np
     >>> from maxmargin.preparation import DateParts
     >>> days = np.array([["2024-02-29"]], dtype="datetime64[D]").astype(float)
-    >>> DateParts(parts=("year", "month", "weekday")).fit_transform(days)
-    array([[2024.,    2.,    3.]])
+    >>> DateParts(parts=("day", "month", "weekday")).fit_transform(days)
+    array([[29.,  2.,  3.]])
     """
 
     def __init__(self, parts: tuple[str, ...] = DEFAULT_PARTS, cyclic: bool = False) -> None:
