@@ -44,7 +44,8 @@ from maxmargin.plotting import (
     slack_histogram,
 )
 from maxmargin.plotting import regularization_path as path_display
-from maxmargin.search import novelty_score
+from maxmargin.preparation import column_types, date_parts, transformers
+from maxmargin.search import diagnostics, novelty_score
 from maxmargin.search.estimators import linear_svc_cv, linear_svr_cv, one_class_svm_cv, svc_cv, svr_cv
 from maxmargin.selection import error_estimates, leave_one_out
 
@@ -141,7 +142,7 @@ ESTIMATORS += [online_svc, online_one_class_svm]
 ESTIMATORS += [svc_cv, svr_cv, one_class_svm_cv, linear_svc_cv, linear_svr_cv, novelty_score]
 
 
-DATASETS = [sample_files, scaling, opening]
+DATASETS = [sample_files, scaling, opening, column_types, date_parts, transformers, diagnostics]
 
 
 FEATURE_MAPS = [distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map]

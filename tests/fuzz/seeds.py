@@ -12,7 +12,21 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    QuantileTransformer,
+    SplineTransformer,
+    StandardScaler,
+)
 
 from maxmargin import LSSVR, SVC, SVDD, SVR, LinearOneClassSVM, LinearSVC, OneClassSVM, RankSVC
 from maxmargin.interchange import save
@@ -40,6 +54,34 @@ def model_files() -> list[bytes]:
         LinearSVC().fit(X, Y),
         LinearOneClassSVM(probability=True).fit(X),
     ]
+    return _saved(models)
+
+
+def pipeline_files() -> list[bytes]:
+    """Return model files of pipelines for numbers, words and texts."""
+    words = np.array([["a", "b"], ["b", "a"], ["c", "a"]] * 2, dtype=object)
+    encoder = OneHotEncoder(min_frequency=2, handle_unknown="infrequent_if_exist", drop="first")
+    columns = ColumnTransformer(
+        [
+            ("numbers", make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), ["first"]),
+            ("bins", KBinsDiscretizer(2, strategy="uniform"), make_column_selector("second")),
+        ],
+        remainder=QuantileTransformer(n_quantiles=3),
+    )
+    target = TransformedTargetRegressor(make_pipeline(SplineTransformer(), SVR()), func=np.exp, inverse_func=np.log)
+    models = [
+        make_pipeline(encoder, SVC(probability=True)).fit(words, Y),
+        make_pipeline(OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), SVC()).fit(words, Y),
+        make_pipeline(TfidfVectorizer(max_features=3), LinearSVC()).fit(["one two", "two three", "one"] * 2, Y),
+        columns.fit(pd.DataFrame(X, columns=["first", "second"])),
+        make_pipeline(KNNImputer(n_neighbors=2), KBinsDiscretizer(2, strategy="uniform"), SVC()).fit(X, Y),
+        target.fit(X, Y),
+        CalibratedClassifierCV(SVC(), method="isotonic", cv=2).fit(X, Y % 2),
+    ]
+    return _saved(models)
+
+
+def _saved(models: list[object]) -> list[bytes]:
     files = []
     for model in models:
         file = io.BytesIO()

@@ -10,6 +10,7 @@ complete the input to a file.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import itertools
@@ -32,10 +33,12 @@ from maxmargin.datasets import (
     DataFileError,
     Scaling,
     csv_blocks,
+    csv_columns,
     csv_files,
     dump_libsvm,
     find_libsvm_problems,
     load_libsvm,
+    read_columns,
     read_samples,
     write_samples,
 )
@@ -44,6 +47,7 @@ from maxmargin.datasets.csv_files import find_csv_problems
 from maxmargin.interchange import ModelFileError, load, read_svmlight_model, save
 from maxmargin.interchange.liblinear_model import linear_machine_of, read_liblinear_text, write_liblinear_text
 from maxmargin.interchange.libsvm import machine_of, read_text, write_text
+from maxmargin.preparation import TablePlan, column_transformer, plan_columns, read_plan, write_plan
 from maxmargin.search.journal import Journal
 from maxmargin.training.checkpoint_file import CheckpointError, read_checkpoint
 
@@ -155,6 +159,22 @@ def read_table(data: bytes) -> None:
     assert np.array_equal(again.y, samples.y)
 
 
+def read_table_columns(data: bytes) -> None:
+    table = read_columns(io.BytesIO(data), format="csv", n_jobs=1)
+    plan = plan_columns(table)
+    assert TablePlan.from_json(plan.to_json()) == plan
+    with tempfile.TemporaryDirectory() as folder:
+        write_plan(plan, Path(folder) / "plan.toml")
+        assert read_plan(Path(folder) / "plan.toml").label == plan.label
+    X = column_transformer(plan).fit_transform(plan.values(table))
+    assert np.isfinite(X.data if hasattr(X, "nnz") else X).all()
+    with patch.object(csv_columns, "FIRST_LINES", 2), patch.object(csv_blocks, "MIN_BYTES", 0):  # now with pyarrow
+        again = read_columns(io.BytesIO(data), format="csv", n_jobs=1)
+    for name, values in table.columns.items() if again.has_header == table.has_header else ():
+        if values.dtype == again.columns[name].dtype:
+            np.testing.assert_array_equal(values, again.columns[name])
+
+
 def read_npy_array(data: bytes) -> None:
     read_samples(io.BytesIO(data), format="npy")
 
@@ -225,6 +245,20 @@ def read_model_file(data: bytes) -> None:
     save(model, file)
     file.seek(0)
     load(file)
+
+
+def read_pipeline_file(data: bytes) -> None:
+    """Read a pipeline and use it: wrong attributes may be errors of scikit-learn, whatever they are."""
+    model = load(io.BytesIO(data if data.startswith(MODEL_MAGIC) else seal_model(data)))
+    numbers = np.abs(np.sin(np.arange(6.0))).reshape(3, 2)
+    for samples in (numbers, np.array([["a", "b"], ["c", "?"]], dtype=object), ["one", "two four", ""]):
+        for method in ("predict", "transform", "decision_function", "predict_proba"):
+            with contextlib.suppress(Exception):
+                result = getattr(model, method)(samples)
+                result.toarray() if sparse.issparse(result) else np.asarray(result)
+    file = io.BytesIO()
+    save(model, file)
+    load(io.BytesIO(file.getvalue()))
 
 
 def read_checkpoint_file(data: bytes) -> None:
@@ -374,6 +408,16 @@ TARGETS = {
             ),
             CSV_WORDS,
         ),
+        Target(
+            "columns",
+            read_table_columns,
+            (DataFileError,),
+            (
+                *(DATASETS + name for name in ("csv_columns", "column_table")),
+                *("maxmargin.preparation." + name for name in ("column_plan", "column_types", "column_values")),
+            ),
+            (*CSV_WORDS, b"01.02.2024", b"2024-12-31", b"1,5", b"1.234,5", b"n/a"),
+        ),
         Target("npy", read_npy_array, (DataFileError,), (DATASETS + "numpy_files",), NPY_WORDS, seeds.arrays),
         Target("blocks_npy", read_blocks_of_npy, (ValueError,), (BLOCKS + "file_arrays",), NPY_WORDS, seeds.arrays),
         Target("blocks_npz", read_blocks_of_npz, (ValueError,), (BLOCKS + "npz_files",), NPY_WORDS, seeds.archives),
@@ -390,6 +434,17 @@ TARGETS = {
             ),
             JSON_WORDS,
             lambda: [unseal(file) for file in seeds.model_files()],
+        ),
+        Target(
+            "pipeline",
+            read_pipeline_file,
+            (ModelFileError,),
+            tuple(
+                INTERCHANGE + name
+                for name in ("estimator_encoding", "named_values", "sklearn_checks", "sklearn_classes")
+            ),
+            (*JSON_WORDS, b'{"function":"numpy.log1p"}', b'{"type":"float64"}', b'{"slice":[0,1,null]}', b'"SVC":'),
+            lambda: [unseal(file) for file in seeds.pipeline_files()],
         ),
         Target(
             "checkpoint",

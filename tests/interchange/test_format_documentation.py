@@ -16,6 +16,7 @@ from maxmargin.interchange import liblinear_model, model_file, onnx_export, save
 from maxmargin.interchange.class_registry import CLASSES
 from maxmargin.interchange.libsvm import estimators as libsvm_estimators
 from maxmargin.interchange.model_file import MAX_JSON_DEPTH
+from maxmargin.interchange.sklearn_classes import MODULE_OF
 from maxmargin.storage.array_table import DTYPES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "model_file.md").read_text(encoding="utf-8")
@@ -35,17 +36,23 @@ def test_docstring_examples_run(module):
 def test_examples_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
         exec(compile(block, "model_file.md", "exec"), {})
     output = capsys.readouterr().out
     assert "['yes'] primal" in output
     assert output.endswith("[1]\n")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.mxm", "model.onnx", "small.model"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "model.mxm",
+        "model.onnx",
+        "pipeline.mxm",
+        "small.model",
+    ]
 
 
 def test_lists_are_complete():
-    for name in (*estimators.__all__, *CLASSES, *DTYPES):
+    public = (name for name in MODULE_OF if not name.startswith("_") and name != "BSpline")
+    for name in (*estimators.__all__, *CLASSES, *DTYPES, *public):
         assert f"`{name}`" in PAGE or f'`"{name}"`' in PAGE, name
     assert f"at most {MAX_JSON_DEPTH}." in PAGE
 

@@ -14,8 +14,10 @@ from maxmargin import (
     LSSVC,
     LSSVR,
     SVC,
+    SVCCV,
     SVDD,
     SVR,
+    KernelApproximationSVC,
     LinearOneClassSVM,
     LinearSVC,
     LinearSVR,
@@ -132,8 +134,6 @@ def test_linear_estimators(form):
     assert_agrees(LinearSVR().fit(rows, X[:, 0] ** 2), samples(200, seed=1))
     assert_agrees(LinearSVR(intercept_scaling=1).fit(rows, X[:, :3] ** 2), samples(200, seed=1))
     assert_agrees(LinearOneClassSVM(nu=0.3).fit(rows), samples(200, seed=1))
-    with pytest.raises(ValueError, match=r"set_params\(probability=False\)"):
-        to_onnx(LinearSVC(probability=True).fit(rows, labels(X, 3)))
 
 
 @pytest.mark.parametrize("classes", [2, 3, 4, 7])
@@ -177,6 +177,12 @@ def test_sparse_models_take_dense_samples(kernel):
     for model in MODELS:
         model = clone(model).set_params(kernel=kernel).fit(sparse.csr_matrix(X), labels(X, 3))
         assert_agrees(model, samples(20, seed=1))
+
+
+def test_models_in_single_precision():
+    X = samples().astype(np.float32)
+    for model in (*MODELS, KernelApproximationSVC(n_components=9), LinearSVC()):
+        assert_agrees(clone(model).fit(X, labels(X, 3)), samples(20, seed=1))
 
 
 def test_precomputed():
@@ -243,9 +249,39 @@ class TestErrors:
             to_onnx(model)
 
 
-def test_probabilities_cannot_be_exported():
+PROBABLE = [
+    SVC(probability=True, random_state=0),
+    NuSVC(nu=0.1, probability=True, kernel="linear"),
+    SVC(probability=True, C=1e6, gamma=100.0),  # probabilities of pairs that are 0 or 1
+    LinearSVC(probability=True),
+    KernelApproximationSVC(n_components=20, probability=True, random_state=0),
+]
+
+
+@pytest.mark.parametrize("model", PROBABLE, ids=str)
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_probabilities(model, classes):
+    X = samples(120)
+    model = clone(model).fit(X, labels(X, classes))
+    for dtype, precision in (("float32", 1e-5), ("float64", 1e-9)):
+        given = samples(100, seed=1).astype(dtype)
+        found, expected = run(to_onnx(model, dtype=dtype), given), model.predict_proba(given)
+        np.testing.assert_allclose(found["probabilities"], expected, atol=precision)
+        best = np.sort(expected, axis=1)
+        clear = best[:, -1] - best[:, -2] > 1e-9
+        assert found["label"][clear].tolist() == model.predict(given)[clear].tolist()
+    assert_agrees(model.set_params(probability=False), given)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "laplacian", 0.5 * Gaussian(1.0)], ids=str)
+def test_landmarks(kernel):
     X = samples()
-    model = SVC(probability=True).fit(X, labels(X, 3))
-    with pytest.raises(ValueError, match=r"set_params\(probability=False\)"):
-        to_onnx(model)
-    assert_agrees(model.set_params(probability=False), X)
+    for classes in (2, 3):
+        model = KernelApproximationSVC(kernel=kernel, n_components=20, random_state=0).fit(X, labels(X, classes))
+        assert_agrees(model, samples(200, seed=1))
+
+
+def test_searches():
+    X = samples()
+    search = SVCCV(Cs=2, gammas=2, cv=3).fit(X, labels(X, 3))
+    np.testing.assert_array_equal(run(to_onnx(search), X.astype(np.float32))["label"], search.predict(X))

@@ -29,7 +29,7 @@ class TestUnsupported:
             (SVC(kernel=Linear() + FunctionKernel(lambda A, B: A @ B.T)), "kernel of SVC .*maxmargin.kernels"),
             (SVC(callback=print), r"callback of SVC .* set_params\(callback=None\)"),
             (SVC(random_state=np.random.RandomState(0)), r"random_state of SVC .*RandomState.*random_state=None"),
-            (SVC(kernel=sum([Gaussian(1.0)] * 90, start=Linear())), "nested deeper than 64"),
+            (SVC(kernel=sum([Gaussian(1.0)] * 90, start=Linear())), "nested deeper than 80"),
             (Own(), "Own cannot be stored in a model file, only .*SVC"),
         ],
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from maxmargin.cli import data, easy
 from maxmargin.cli.output import Output, add_output_options
+from maxmargin.cli.prepared_data import SCALING_TEXTS, add_table_options, read_prepared
 
 if TYPE_CHECKING:
     from maxmargin.search.data_summary import DataSummary
@@ -21,7 +22,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     parser.add_argument("data", metavar="DATA", help=data.DATA_HELP)
     parser.add_argument("--task", choices=["classification", "regression"], help="[depending on the labels]")
-    data.add_data_options(parser)
+    add_table_options(parser)
     add_output_options(parser)
 
 
@@ -32,9 +33,10 @@ def run(options: argparse.Namespace) -> int:
     from maxmargin.search.selection_plan import plan_selection
 
     output = Output(options)
-    samples = data.read_data(options, need_labels=True)
-    classification = easy.is_classification(options, samples)
-    samples, _, _, decisions = easy.prepare(samples, None, classification)
+    prepared = read_prepared(options, output, need_labels=True)
+    classification = easy.is_classification(options, prepared.samples)
+    prepared, decisions = easy.prepare(prepared, classification)
+    samples = prepared.samples
     assign_folds(samples.y, easy.FOLDS, 0, classification)  # raises what the cross-validation would
     summary = summarize(samples.X, samples.y, classification)
     plan = plan_selection(summary)
@@ -42,13 +44,13 @@ def run(options: argparse.Namespace) -> int:
     facts = {
         "data": decisions[0],
         "task": "classification" if classification else "regression",
-        "scaling": decisions[1],
+        "scaling": decisions[1] if prepared.plan is None else f"numbers {SCALING_TEXTS[prepared.plan.scaling]}",
         "machines to compare": "; ".join(_describe(one, typical_gamma(samples.X)) for one in tried),
         "model selection": _describe_search(plan, summary),
         "final fit": _describe_fit(plan, summary),
         "command": shlex.join(["maxmargin", "easy", *(word for word in options.words[1:] if word not in _OWN_OPTIONS)]),
     }
-    reasons = [*decisions[2:], *plan.reasons]
+    reasons = list(plan.reasons)
     output.facts(facts)
     for reason in reasons:
         output.line(f"note\t{reason}")

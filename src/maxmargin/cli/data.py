@@ -33,8 +33,8 @@ MAX_LISTED = 10
 DATA_HELP = "a file (LIBSVM text, CSV, TSV, npz, npy, Parquet, Arrow; also .gz, .bz2, .xz), -, or a generator"
 
 
-def add_data_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for reading DATA; the command adds the argument itself."""
+def add_data_options(parser: argparse.ArgumentParser, *, one_hot: bool = True) -> argparse._ArgumentGroup:
+    """Add the options for reading DATA, with or without --one-hot; the command adds the argument itself."""
     group = parser.add_argument_group("data")
     group.add_argument("--format", choices=FORMATS, help="file format [detected by name or content]")
     group.add_argument(
@@ -55,12 +55,13 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         default=(),
         help="columns of a table to ignore, separated by commas",
     )
-    group.add_argument(
-        "--one-hot",
-        metavar="FILE",
-        type=Path,
-        help="one-hot encode categorical columns; the categories are read from FILE, or written to it if it is new",
-    )
+    if one_hot:
+        group.add_argument(
+            "--one-hot",
+            metavar="FILE",
+            type=Path,
+            help="one-hot encode categorical columns; the categories are read from FILE, or written to it if it is new",
+        )
     group.add_argument(
         "--header", choices=HEADERS, default="auto", help="whether CSV and TSV have a header [%(default)s]"
     )
@@ -73,6 +74,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--samples", type=int, metavar="N", help="number of samples to generate, or to draw at random from a file"
     )
+    return group
 
 
 def read_data(
@@ -102,7 +104,7 @@ def read_data(
         return generate(name, details, options.samples, seed)
     if source != "-" and not Path(source).exists():
         raise ValueError(f"there is no file {source}, and the generators are {', '.join(generators())}")
-    words = known_categories(options.one_hot)
+    words = known_categories(getattr(options, "one_hot", None))
     samples = read_samples(
         source,
         format=options.format,
@@ -175,11 +177,18 @@ def label_name(label: Any) -> str:
 
 def _subset(samples: Samples, count: int | None, seed: int) -> Samples:
     """Return a random subset of the samples, in their order."""
-    if count is None or count >= len(samples):
-        return samples
+    rows = subset_rows(len(samples), count, seed)
+    return samples if rows is None else samples.take(rows)
+
+
+def subset_rows(rows: int, count: int | None, seed: int) -> np.ndarray | None:
+    """Return `count` random rows in their order, None for all."""
+    if count is None or count >= rows:
+        return None
     if count < 2:
         raise ValueError(f"--samples must be at least 2, not {count}")
-    return samples.take(np.sort(np.random.default_rng(seed).choice(len(samples), count, replace=False)))
+    chosen: np.ndarray = np.sort(np.random.default_rng(seed).choice(rows, count, replace=False))
+    return chosen
 
 
 def _arguments(name: str, details: str, signature: inspect.Signature) -> dict[str, Any]:

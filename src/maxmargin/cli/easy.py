@@ -1,8 +1,8 @@
 """`maxmargin easy`: from a data file to a tested model and a report, with a reason for every decision.
 
-Read, scale, choose an estimator and its parameters, train on all samples, test, write. LIBSVM's easy.py does this for
-the Gaussian kernel; here the estimator is chosen, too, parameters of large data are searched on a subset, the time is
-limited, and the solution is verified.
+Read, prepare, choose an estimator and its parameters, train on all samples, test, write, diagnose. LIBSVM's easy.py
+does this for the Gaussian kernel; here the estimator is chosen, too, parameters of large data are searched on a subset,
+the time is limited, the solution is verified, and one file has all that `maxmargin predict` needs.
 """
 
 from __future__ import annotations
@@ -12,18 +12,17 @@ import math
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from maxmargin.cli import data, easy_report
 from maxmargin.cli.output import Output, add_output_options, check_folder, resume_command
+from maxmargin.cli.prepared_data import PreparedData, add_table_options, apply_plan, is_table, read_prepared, read_table
 from maxmargin.datasets.samples import are_classes
 from maxmargin.deadline import Deadline
 from maxmargin.storage.output_files import write_atomically
 
 if TYPE_CHECKING:
-    from maxmargin.datasets import Samples, Scaling
+    from maxmargin.datasets import Samples
     from maxmargin.search import ModelChoice
     from maxmargin.search.data_summary import DataSummary
 
@@ -36,11 +35,11 @@ FOLDS = 5
 #: Fraction of the time limit for the search.
 SEARCH_FRACTION = 0.6
 
-#: Fraction of the remaining time for training; the rest is for the certificate and the test.
-TRAINING_FRACTION = 0.7
+#: Fraction of the remaining time for training; the rest is for the certificate, the test and the diagnostics.
+TRAINING_FRACTION = 0.5
 
-#: Ratio of class sizes from which on classes are called imbalanced.
-MAX_CLASS_RATIO = 10
+#: The most samples with which probabilities and prediction intervals are calibrated, by a further cross-validation.
+MAX_CALIBRATED_SAMPLES = 20_000
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +48,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("test", metavar="TEST", nargs="?", help="labelled test data")
     work = parser.add_argument_group("training")
     work.add_argument("--task", choices=["classification", "regression"], help="[depending on the labels]")
-    work.add_argument("--score", metavar="NAME", help="name of a scikit-learn scorer [accuracy, or r2]")
+    work.add_argument(
+        "--score",
+        metavar="NAME",
+        help="name of a scikit-learn scorer [accuracy, balanced_accuracy of imbalanced classes, or r2]",
+    )
     work.add_argument("--folds", type=int, default=FOLDS, help="number of folds of the cross-validation [%(default)s]")
     work.add_argument(
         "--max-seconds", type=float, default=600.0, metavar="S", help="time limit of the command [%(default)g]"
@@ -60,12 +63,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="NAME",
-        help="stem of the output files: NAME.maxmargin, NAME.range, NAME.html [the name of TRAIN]",
+        help="stem of the output files: NAME.maxmargin, NAME.html [the name of TRAIN]",
     )
     work.add_argument("--prune", action="store_true", help="skip folds of points that cannot be the best any more")
     work.add_argument("--resume", action="store_true", help="continue a model selection that Ctrl-C ended")
     work.add_argument("--no-report", action="store_true", help="do not write NAME.html")
-    data.add_data_options(parser)
+    add_table_options(parser)
     add_output_options(parser)
 
 
@@ -87,32 +90,34 @@ def _select_train_and_write(options: argparse.Namespace, output: Output, files: 
     started = perf_counter()
     if not 0 < options.max_seconds < math.inf:
         raise ValueError(f"--max-seconds must be a number above 0, not {options.max_seconds:g}")
-    samples = data.read_data(options, need_labels=True)
-    test_options = argparse.Namespace(**{**vars(options), "samples": None})  # --samples is for the training data
-    if samples.zero_based:
-        test_options.first_index = "0"  # even if no index of the test data is 0
-    test = None if options.test is None else data.read_data(test_options, options.test, need_labels=True)
+    prepared = read_prepared(options, output, need_labels=True)
+    classification = is_classification(options, prepared.samples)
+    prepared, decisions = prepare(prepared, classification)
+    test = None if options.test is None else read_test(options, prepared, output)
     reading = perf_counter() - started
-    classification = is_classification(options, samples)
-    samples, test, scaling, decisions = prepare(samples, test, classification)
     for sentence in decisions:
         output.remark(sentence)
     stem = files["model"].with_suffix("")
+    samples = prepared.samples
     choice = _choose(options, output, samples, classification, SEARCH_FRACTION * options.max_seconds, stem)
     for sentence in choice.reasons:
         output.remark(sentence)
     if choice.interrupted:
         output.remark(f"interrupted; the best estimator so far: {' '.join(repr(choice.estimator).split())}")
         return _interrupted(options, output, files)
-    work = easy_report.EasyRun(Path(samples.name).name, choice, [*decisions, *choice.reasons])
-    work.reading_options = [] if options.one_hot is None else ["--one-hot", str(options.one_hot)]
-    work.zero_based = samples.zero_based
+    work = easy_report.EasyRun(Path(samples.name).name, choice, [*decisions, *choice.reasons], prepared)
+    work.threshold = choice.threshold
+    work.reading_options = easy_report.reading_options(options.words, prepared.plan is not None)
     work.seconds = {"reading": reading, "model selection": perf_counter() - started - reading}
     _train(work, samples, options, output, started)
     _test(work, test)
-    _write(work, files, scaling, Deadline.after(options.max_seconds, started))
+    _write(work, files, Deadline.after(options.max_seconds, started))
     for journal in _journals(files):
         journal.unlink(missing_ok=True)
+    if "report" in files:
+        _diagnose(work, options, output, started)
+        work.files["report"] = files["report"]
+        write_atomically(files["report"], [easy_report.page(work).encode()])
     _report(work, output)
     return INTERRUPTED if work.interrupted else LIMITED if work.limited else 0
 
@@ -127,7 +132,7 @@ def _interrupted(options: argparse.Namespace, output: Output, files: dict[str, P
 def _output_files(options: argparse.Namespace) -> dict[str, Path]:
     """Return the paths of the output files; raise if they cannot be written."""
     stem = options.output or ("samples" if options.data == "-" else Path(options.data).name)
-    files = {"model": Path(f"{stem}.maxmargin"), "ranges": Path(f"{stem}.range")}
+    files = {"model": Path(f"{stem}.maxmargin")}
     if not options.no_report:
         if find_spec("matplotlib") is None:
             raise ImportError("the report needs matplotlib: pip install 'maxmargin[plot]', or use --no-report")
@@ -157,32 +162,50 @@ def is_classification(options: argparse.Namespace, samples: Samples) -> bool:
     return are_classes(samples.y) if options.task is None else options.task == "classification"
 
 
-def prepare(
-    samples: Samples, test: Samples | None, classification: bool
-) -> tuple[Samples, Samples | None, Scaling | None, list[str]]:
-    """Return the scaled training and test samples, the scaling (None if not needed), and the decisions."""
+def prepare(prepared: PreparedData, classification: bool) -> tuple[PreparedData, list[str]]:
+    """Return the training data with scaled features, and the decisions; those of a table are prepared already."""
     from dataclasses import replace
 
-    from maxmargin.datasets import Scaling
+    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
+
     from maxmargin.search.data_summary import choose_range, densify, summarize
 
-    X = densify(samples.X)
-    summary = summarize(X, samples.y, classification)
+    X = densify(prepared.samples.X)
+    summary = summarize(X, prepared.samples.y, classification)
+    if prepared.plan is not None:
+        return replace(prepared, samples=replace(prepared.samples, X=X)), [_describe(summary)]
     limits, reason = choose_range(summary)
-    decisions = [_describe(summary), reason]
-    if summary.classes is not None and MAX_CLASS_RATIO * summary.counts.min() < summary.counts.max():
-        rare = data.label_name(summary.classes[int(np.argmin(summary.counts))])
-        decisions.append(
-            f"class {rare} has only {summary.smallest_class_fraction:.1%} of the samples: accuracy is misleading; "
-            "--score balanced_accuracy gives all classes equal weight"
-        )
-    scaling = None if limits is None else Scaling.fit(X, *limits)
-    samples = replace(samples, X=X if scaling is None else scaling.apply(X))
-    if test is not None:
-        test = _match_features(samples, test)
-        X = densify(test.X) if not hasattr(samples.X, "nnz") else test.X
-        test = replace(test, X=X if scaling is None else scaling.apply(X))
-    return samples, test, scaling, decisions
+    scaler = None
+    if limits is not None:
+        scaler = MinMaxScaler(limits) if limits[0] < 0 else MaxAbsScaler()
+        if hasattr(X, "nnz") and limits[0] < 0:
+            X = X.toarray()
+    values, X = X, X if scaler is None else scaler.fit_transform(X)
+    samples = replace(prepared.samples, X=X)
+    return PreparedData(samples, None, scaler, values), [_describe(summary), reason]
+
+
+def read_test(options: argparse.Namespace, prepared: PreparedData, output: Output) -> Samples:
+    """Return the samples of TEST, prepared as the training data were."""
+    from dataclasses import replace
+
+    from maxmargin.cli.model_data import transformed
+
+    given = argparse.Namespace(**{**vars(options), "samples": None})  # --samples is for the training data
+    if prepared.plan is not None:
+        if not is_table(given, options.test):
+            raise ValueError(f"{options.test} is no table (CSV, TSV, Parquet, Arrow), unlike {options.data}")
+        table = read_table(given, options.test, prepared.plan.text)
+        test = apply_plan(prepared.plan, prepared.transformer, table, output.remark)
+        if test.y is None:
+            raise ValueError(f"{options.test} has no complete labels in a column {prepared.plan.label!r}")
+        return test
+    if prepared.samples.zero_based:
+        given.first_index = "0"  # even if no index of the test data is 0
+    test = _match_features(prepared.samples, data.read_data(given, options.test, need_labels=True))
+    if hasattr(test.X, "nnz") and not hasattr(prepared.samples.X, "nnz"):
+        test = replace(test, X=test.X.toarray())
+    return test if prepared.transformer is None else replace(test, X=transformed(prepared.transformer, test.X))
 
 
 def _match_features(samples: Samples, test: Samples) -> Samples:
@@ -245,12 +268,28 @@ def _train(
 
     left = max(1.0, TRAINING_FRACTION * (options.max_seconds - (perf_counter() - started)))
     model = work.choice.estimator.set_params(n_jobs=options.threads, max_seconds=left)
+    _calibrate(work, model, samples)
     outcome = training_progress.train(model, samples, output, left)
     model.set_params(max_seconds=None)
     for remark in outcome.remarks:
         output.remark(remark)
     work.model, work.limited, work.interrupted = model, outcome.limited, outcome.interrupted
     work.seconds["training"] = outcome.seconds
+
+
+def _calibrate(work: easy_report.EasyRun, model: Any, samples: Samples) -> None:
+    """Let a classifier of two classes have probabilities, and a regression prediction intervals, if there is time.
+
+    Classes are predicted by the decision values all the same.
+    """
+    known, classes = model.get_params(), work.choice.summary.classes
+    if len(samples) > MAX_CALIBRATED_SAMPLES or work.choice.score is None:
+        return
+    if classes is None and "noise" in known:
+        model.set_params(noise=True)
+    elif classes is not None and len(classes) == 2 and "probability" in known:
+        model.set_params(probability=True)
+        work.threshold = work.threshold or 0.0
 
 
 def _test(work: easy_report.EasyRun, test: Samples | None) -> None:
@@ -261,31 +300,54 @@ def _test(work: easy_report.EasyRun, test: Samples | None) -> None:
     if test is None:
         return
     began = perf_counter()
-    work.metrics = evaluate.compute_metrics(task_of(work.model), test, evaluate.predict(work.model, test.X))
+    work.metrics = evaluate.compute_metrics(
+        task_of(work.model), test, evaluate.predict(work.model, test.X, work.threshold)
+    )
     work.tested_on = Path(test.name).name
     work.seconds["testing"] = perf_counter() - began
 
 
-def _write(work: easy_report.EasyRun, files: dict[str, Path], scaling: Scaling | None, deadline: Deadline) -> None:
-    """Write the model, the ranges and the report."""
+def _write(work: easy_report.EasyRun, files: dict[str, Path], deadline: Deadline) -> None:
+    """Write the model with its preparation and threshold."""
     from maxmargin.cli.model_report import describe
     from maxmargin.interchange import save
 
     began = perf_counter()
     work.facts = describe(work.model, deadline)
-    notes: dict[str, str | int | float] = {"data": work.name, "rows": work.choice.summary.rows}
-    if work.zero_based:
-        notes["first_index"] = 0
+    notes = {"data": work.name, "rows": work.choice.summary.rows, **work.prepared.notes()}
     work.files["model"] = files["model"]
-    if scaling is not None:
-        scaling.write(files["ranges"])
-        work.files["ranges"] = files["ranges"]
-        notes["ranges"] = str(files["ranges"])
-    save(work.model, files["model"], notes)
+    save(work.prepared.pipeline(work.model, work.threshold), files["model"], notes)
     work.seconds["verifying and writing"] = perf_counter() - began
-    if "report" in files:
-        work.files["report"] = files["report"]
-        write_atomically(files["report"], [easy_report.page(work).encode()])
+
+
+def _diagnose(work: easy_report.EasyRun, options: argparse.Namespace, output: Output, started: float) -> None:
+    """Find out what held-out samples say about the estimator, for the report."""
+    from maxmargin.cli import training_progress
+    from maxmargin.search.diagnostics import diagnose
+
+    prepared, score, began = work.prepared, work.choice.score, perf_counter()
+    samples = prepared.samples
+    if score is None or samples.y is None:
+        return
+    estimator = type(work.model)(**work.model.get_params(deep=False)).set_params(
+        **{name: False for name in ("probability", "noise") if name in work.model.get_params()}
+    )
+    try:
+        with training_progress.spinner(output.errors, "diagnosing by held-out samples", not output.quiet):
+            work.diagnostics = diagnose(
+                samples.X, samples.y, estimator, classification=work.choice.summary.classes is not None,
+                scoring=work.choice.scoring, threshold=work.threshold, folds=options.folds, seed=options.seed,
+                max_seconds=options.max_seconds - (began - started), fold_seconds=score.seconds / options.folds,
+                columns=prepared.values if prepared.transformer is not None else None,
+                with_columns=lambda model: prepared.pipeline(model, work.threshold),
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        output.remark("interrupted: the model was written, and the report has no diagnostics")
+        work.interrupted = True
+    work.seconds["diagnosing"] = perf_counter() - began
+    if work.diagnostics is not None:
+        for sentence in easy_report.findings(work):
+            output.remark(sentence)
 
 
 def _report(work: easy_report.EasyRun, output: Output) -> None:
@@ -303,6 +365,7 @@ def _report(work: easy_report.EasyRun, output: Output) -> None:
             "decisions": work.decisions,
             "cross_validation": None if score is None else {"mean": score.mean, "std": score.std},
             "test": work.metrics or None,
+            "threshold": work.threshold,
             "model": to_json(work.facts),
             "limited": work.limited,
             "seconds": work.seconds,

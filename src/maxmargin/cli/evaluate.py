@@ -12,6 +12,7 @@ from maxmargin.cli import data, metrics, training_progress
 from maxmargin.cli.estimator_options import add_estimator_options, make_estimator, task_of
 from maxmargin.cli.model_data import ModelInput, add_ranges_option
 from maxmargin.cli.output import Output, add_output_options, check_folder
+from maxmargin.cli.prepared_data import add_table_options, read_prepared
 from maxmargin.storage.output_files import atomic_path
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--roc", type=Path, metavar="FILE", help="plot ROC curves: .png, .svg or .pdf")
     add_estimator_options(parser)
     add_ranges_option(parser)
-    data.add_data_options(parser)
+    add_table_options(parser)
     add_output_options(parser)
 
 
@@ -69,11 +70,11 @@ def run(options: argparse.Namespace) -> int:
         samples = given.samples()
         model = given.model
         with training_progress.spinner(output.errors, "predicting", not output.quiet):
-            predictions = predict(model, samples.X)
+            predictions = predict(model, samples.X, given.threshold)
     else:
         if options.ranges is not None:
             raise ValueError("--ranges is for a MODEL; scale data for cross-validation with maxmargin scale")
-        samples = data.read_data(options)
+        samples = read_prepared(options, output).samples
         model = make_estimator(options, samples, output.remark)
         predictions, limited = cross_validate(model, samples, options, output)
     values = compute_metrics(task_of(model), samples, predictions)
@@ -85,8 +86,8 @@ def run(options: argparse.Namespace) -> int:
     return LIMITED if limited else 0
 
 
-def predict(model: Any, X: Any) -> Predictions:
-    """Return predictions, scores and probabilities of a fitted model."""
+def predict(model: Any, X: Any, threshold: float | None = None) -> Predictions:
+    """Return predictions, scores and probabilities of a fitted model, of two classes with a threshold of the scores."""
     task = task_of(model)
     if task == "regression":
         return Predictions(model.predict(X))
@@ -99,7 +100,10 @@ def predict(model: Any, X: Any) -> Predictions:
     if scores.ndim == 2 and scores.shape[1] != len(classes):  # one-vs-one values, which are not scores of classes
         scores = None
     probabilities = model.predict_proba(X) if hasattr(model, "predict_proba") else None
-    predicted = model.predict(X) if probabilities is None else classes[np.argmax(probabilities, axis=1)]
+    if threshold is not None:
+        predicted = classes[(scores >= threshold).astype(int)]
+    else:
+        predicted = model.predict(X) if probabilities is None else classes[np.argmax(probabilities, axis=1)]
     return Predictions(predicted, scores, probabilities, classes)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from maxmargin.cli import data
 from maxmargin.cli.estimator_options import add_estimator_options, make_estimator
 from maxmargin.cli.output import Output, add_output_options, check_folder, resume_command
+from maxmargin.cli.prepared_data import add_table_options, read_prepared
 from maxmargin.storage.output_files import atomic_path
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     search.add_argument("--journal", type=Path, metavar="FILE", help="file of trials [the name of DATA + .grid.jsonl]")
     search.add_argument("--resume", action="store_true", help="reuse the trials in the journal")
     search.add_argument("--plot", type=Path, metavar="FILE", help="write the heat map: .png, .svg or .pdf")
-    data.add_data_options(parser)
+    add_table_options(parser)
     add_estimator_options(parser)
     add_output_options(parser)
 
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     output = Output(options)
     check_plot(options.plot)
     journal = options.journal or Path(default_journal(options.data))
-    samples = data.read_data(options, need_labels=True)
+    samples = read_prepared(options, output, need_labels=True).samples
     limit, options.max_seconds = options.max_seconds, None  # a limit of the search, not of each fit
     estimator = make_estimator(options, samples, output.remark)
     costs = _axis("--Cs", options.Cs, "-C", options.C)

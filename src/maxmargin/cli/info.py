@@ -57,13 +57,25 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _describe_model(path: str, format: str) -> tuple[dict[str, Any], dict[str, str]]:
+    from maxmargin.cli.model_data import parts_of, plan_of
     from maxmargin.cli.model_files import read_model
     from maxmargin.cli.model_report import describe, to_json, to_text
     from maxmargin.interchange import read_notes
 
-    facts: dict[str, Any] = {"format": format, **describe(read_model(path)), "bytes": Path(path).stat().st_size}
+    transformer, model, threshold = parts_of(read_model(path))
+    facts: dict[str, Any] = {"format": format, **describe(model), "bytes": Path(path).stat().st_size}
+    if threshold is not None:
+        facts["threshold"] = threshold
     rows = to_text(facts)
     notes = read_notes(path) if format == "maxmargin" else {}
+    plan = plan_of(notes)
+    if plan is not None:
+        rows["columns"] = ", ".join(f"{column.name} ({column.type})" for column in plan.features)
+        rows["ignored columns"] = ", ".join(c.name for c in plan.columns if c.type == "ignored") or "none"
+        rows["label"] = str(plan.label)
+    elif transformer is not None:
+        steps = [step for _, step in transformer.steps] if hasattr(transformer, "steps") else [transformer]
+        rows["preparation"] = ", ".join(type(step).__name__ for step in steps)
     if "checksum" in notes:
         rows["trained on"] = (
             f"{notes['data']}: {notes['rows']:,} samples, {notes['columns']:,} features, in {notes['seconds']} seconds"

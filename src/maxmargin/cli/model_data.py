@@ -1,4 +1,6 @@
-"""A model file and the samples to predict, with the number of features that the model expects, in blocks if needed.
+"""A model file and the samples to predict, as the model expects them, in blocks if needed.
+
+A model of a table comes with the plan of its columns; other pipelines of scikit-learn transform the samples first.
 
 LIBSVM text omits zeros, so samples may have fewer columns than the model. Features that do not occur in the training
 data are dropped. Model files of other programs do not store the number of features; such a model is extended to that
@@ -8,18 +10,23 @@ of the samples.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from maxmargin import _sparse as sparse
 from maxmargin.cli import data
 from maxmargin.cli.model_files import model_format, read_model
+from maxmargin.cli.prepared_data import TABLE_NOTE, apply_plan, is_table, read_table
 from maxmargin.cli.tables import is_read_in_blocks, open_table
 from maxmargin.datasets import Samples, Scaling, iterate_libsvm
 from maxmargin.datasets.sample_files import find_format
+
+if TYPE_CHECKING:
+    from maxmargin.preparation import TablePlan
 
 #: Bytes of text per block; arrays and predictions need about ten times as much memory.
 BLOCK_BYTES = 2**24
@@ -30,11 +37,19 @@ Remark = Callable[[str], None]
 
 def add_ranges_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that scales the samples before the prediction."""
-    parser.add_argument("--ranges", metavar="FILE", help="scale DATA by the ranges that `scale --save` or `easy` wrote")
+    parser.add_argument("--ranges", metavar="FILE", help="scale DATA by the ranges that `scale --save` or `train --ranges` wrote")
 
 
 class ModelInput:
-    """The model of a command, and the samples of DATA in the form that the model expects."""
+    """The model of a command, and the samples of DATA in the form that the model expects.
+
+    Attributes
+    ----------
+    model : machine
+        Without its preparation.
+    threshold : float or None
+        Decision value from which on the second class is predicted, if it is not 0.
+    """
 
     def __init__(self, options: argparse.Namespace, remark: Remark) -> None:
         from maxmargin.interchange import read_notes
@@ -46,6 +61,9 @@ class ModelInput:
             self.options = argparse.Namespace(**{**vars(options), "first_index": "0"})  # as in training
         self.scaling = None if options.ranges is None else Scaling.read(options.ranges)
         self.model: Any = None
+        self.transformer: Any = None
+        self.threshold: float | None = None
+        self.plan = plan_of(self.notes)
         self._remarks: set[str] = set()
         self._read(0)
         ranges = self.notes.get("ranges")
@@ -54,17 +72,19 @@ class ModelInput:
 
     def samples(self) -> Samples:
         """Return all samples of DATA."""
-        n_features = int(self.model.n_features_in_) if self.own and not self._is_libsvm_text() else None
+        if self.plan is not None:
+            return self._prepared()
+        n_features = self._width() if self.own and not self._is_libsvm_text() else None
         return self._adapted(data.read_data(self.options, n_features=n_features))
 
     def blocks(self) -> Iterator[Samples]:
         """Yield the samples of DATA: LIBSVM text and large files in blocks that fit into memory, others at once."""
         options = self.options
-        if options.samples is None and is_read_in_blocks(options):
+        if self.plan is None and options.samples is None and is_read_in_blocks(options):
             for block in open_table(options):
                 yield self._adapted(Samples(block.X, block.y, name=options.data))
             return
-        if options.samples is not None or not self._is_libsvm_text():
+        if self.plan is not None or options.samples is not None or not self._is_libsvm_text():
             yield self.samples()
             return
         zero_based: Any = data.FIRST_INDICES[options.first_index]
@@ -73,8 +93,37 @@ class ModelInput:
         ):
             yield self._adapted(Samples(X, None if options.label is None else y, query, name=options.data))
 
+    def _prepared(self) -> Samples:
+        """Return all samples of a table, prepared as the training data were."""
+        assert self.plan is not None
+        options = self.options
+        if options.ranges is not None:
+            raise ValueError(
+                "--ranges: the model file has the preparation of its columns already; leave the option out"
+            )
+        exists = options.data == "-" or Path(options.data).is_file()  # if not, reading says so
+        if exists and not is_table(options):
+            raise ValueError(
+                f"the model was trained on the columns of a table, and {options.data} is none (standard input with "
+                "--format csv)"
+            )
+        plan = self.plan
+        if options.label is None:
+            plan = replace(plan, label=None)
+        elif options.label != "auto":
+            plan = replace(plan, label=str(options.label))
+        samples = apply_plan(plan, self.transformer, read_table(options, options.data, plan.text), self._remark_once)
+        if samples.y is not None:
+            self._check_labels(samples)
+        return samples
+
+    def _width(self) -> int:
+        """Return the number of features that the model, or its first transformer, expects."""
+        return int((self.model if self.transformer is None else self.transformer).n_features_in_)
+
     def _read(self, n_features: int) -> None:
-        self.model = read_model(self.options.model, n_features)
+        pipeline = read_model(self.options.model, n_features)
+        self.transformer, self.model, self.threshold = parts_of(pipeline)
         self.model.set_params(n_jobs=self.options.threads)
         device = getattr(self.options, "device", None)
         if "device" in self.model.get_params():
@@ -96,9 +145,9 @@ class ModelInput:
         if self.scaling is not None:
             samples = self._scaled(samples, self.scaling)
         X, width = samples.X, samples.n_features
-        if width > self.model.n_features_in_ and not self.own:
+        if width > self._width() and not self.own:
             self._read(width)
-        known = int(self.model.n_features_in_)
+        known = self._width()
         if sparse.issparse(X) and width > known:
             self._remark_once(f"features above {known:,} do not occur in the training data and are ignored")
             X = X[:, :known]
@@ -108,6 +157,8 @@ class ModelInput:
             X = np.hstack([X, np.zeros((len(X), known - width))])
         elif width != known:
             raise ValueError(f"{samples.name} has {width:,} features, but the model was trained with {known:,}")
+        if self.transformer is not None:
+            X = transformed(self.transformer, X)
         kernel = getattr(self.model, "kernel", None)
         if sparse.issparse(X) and isinstance(kernel, str) and kernel == "precomputed":
             X = X.toarray()
@@ -136,3 +187,37 @@ class ModelInput:
         if text not in self._remarks:
             self._remarks.add(text)
             self.remark(text)
+
+
+def parts_of(model: Any) -> tuple[Any, Any, float | None]:
+    """Return the transformer of a model (None without one), its machine, and the threshold of its decision values."""
+    transformer, threshold = None, None
+    if type(model).__name__ == "Pipeline":
+        transformer, model = model[0] if len(model.steps) == 2 else model[:-1], model[-1]
+    if type(model).__name__ == "FixedThresholdClassifier":
+        if model.response_method != "decision_function" or model.pos_label != model.estimator_.classes_[1]:
+            raise ValueError(
+                "the threshold of the model is not one of decision values for its second class; predict with "
+                "maxmargin.load in Python"
+            )
+        threshold, model = float(model.threshold), model.estimator_
+    return transformer, model, threshold
+
+
+def transformed(transformer: Any, X: Any) -> Any:
+    """Return transformed samples; as an array if the transformer does not take sparse ones."""
+    from sklearn.utils import get_tags
+
+    first = transformer[0] if type(transformer).__name__ == "Pipeline" else transformer
+    if sparse.issparse(X) and not get_tags(first).input_tags.sparse:
+        X = X.toarray()
+    return transformer.transform(X)
+
+
+def plan_of(notes: Mapping[str, Any]) -> TablePlan | None:
+    """Return the plan of the columns of a table that a model file has in its notes."""
+    if TABLE_NOTE not in notes:
+        return None
+    from maxmargin.preparation import TablePlan
+
+    return TablePlan.from_json(str(notes[TABLE_NOTE]))

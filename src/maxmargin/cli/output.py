@@ -94,14 +94,17 @@ class Output:
             for cells in (headings, *rows):
                 print("\t".join(str(cell) for cell in cells))
             return
-        from rich.table import Table
+        self.console.print(_rich_table(headings, rows, title))
 
-        table = Table(title=title, title_justify="left")
-        for position, heading in enumerate(headings):
-            table.add_column(heading, justify="right" if position else "left")
-        for cells in rows:
-            table.add_row(*(str(cell) for cell in cells))
-        self.console.print(table)
+    def remark_table(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Print columns of text on standard error, unless quiet: aligned on a terminal, else separated by tabs."""
+        if self.quiet:
+            return
+        if self.errors.is_terminal:
+            self.errors.print(_rich_table(headings, rows, None, numbers=False))
+            return
+        for cells in rows:  # a console would expand tabs
+            print("\t".join(cells), file=sys.stderr, flush=True)
 
     def line(self, text: str) -> None:
         """Print a line of the result."""
@@ -121,6 +124,19 @@ class Output:
         """Print the result as JSON, if requested."""
         if self.as_json:
             print(json.dumps(data, default=_plain, allow_nan=False, ensure_ascii=False, indent=2))
+
+
+def _rich_table(headings: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None, numbers: bool = True) -> Any:
+    """Return a table for a terminal, whose columns are right-aligned but the first if they have numbers."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=box.HEAVY_HEAD if numbers else box.SIMPLE_HEAD)
+    for position, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if position and numbers else "left")
+    for cells in rows:
+        table.add_row(*(str(cell) for cell in cells))
+    return table
 
 
 def _plain(value: Any) -> Any:

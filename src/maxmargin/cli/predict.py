@@ -45,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, metavar="N", help="number of threads [all cores]")
     parser.add_argument("--device", metavar="NAME", help="cpu, cuda, cuda:1 or auto [cpu]")
     add_ranges_option(parser)
-    data.add_data_options(parser)
+    data.add_data_options(parser, one_hot=False)
     add_output_options(parser)
 
 
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     kept: list[list[Any]] = []
     with _open_output(options.out) as file:
         for number, samples in enumerate(given.blocks()):
-            predictor = Predictor(given.model, options.probability, options.decision_values)
+            predictor = Predictor(given.model, options.probability, options.decision_values, given.threshold)
             columns = predictor.columns(samples.X)
             count += len(columns[0])
             if samples.y is not None and (regression or (classes is not None and np.isin(samples.y, classes).any())):
@@ -93,10 +93,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 class Predictor:
-    """The columns of the output: predictions, and optionally probabilities and decision values."""
+    """The columns of the output: predictions, and optionally probabilities and decision values.
 
-    def __init__(self, model: Any, probability: bool, decision_values: bool) -> None:
+    With a threshold, the second of two classes is predicted from this decision value on.
+    """
+
+    def __init__(self, model: Any, probability: bool, decision_values: bool, threshold: float | None = None) -> None:
         self.model, self.probability, self.decision_values = model, probability, decision_values
+        self.threshold = threshold
         self.classes: list[Any] = list(getattr(model, "classes_", []))
         if probability and not (hasattr(model, "predict_proba") or hasattr(model, "predict_interval")):
             raise ValueError("the model has no probabilities; train it with --probability")
@@ -114,6 +118,8 @@ class Predictor:
                 predicted = self.model.classes_[np.argmax(probabilities, axis=1)]
         elif self.probability:
             more += list(self.model.predict_interval(X, COVERAGE).T)
+        if self.threshold is not None:
+            predicted = self.model.classes_[(self.model.decision_function(X) >= self.threshold).astype(int)]
         if self.decision_values:
             values = np.asarray(self.model.decision_function(X))
             more += [values] if values.ndim == 1 else list(values.T)

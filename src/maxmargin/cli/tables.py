@@ -30,7 +30,11 @@ def open_table(options: argparse.Namespace) -> RowBlocks:
     """Return the table of DATA."""
     from maxmargin import blocks
 
-    unsupported = {"--query": options.query, "--one-hot": options.one_hot, "--samples": options.samples}
+    unsupported = {
+        "--query": options.query,
+        "--samples": options.samples,
+        "--columns": getattr(options, "columns", None),
+    }
     for name, value in unsupported.items():
         if value is not None:
             raise ValueError(f"{name} needs the data in memory; omit it or --out-of-core")

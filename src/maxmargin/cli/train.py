@@ -24,9 +24,11 @@ from maxmargin.cli.estimator_options import (
     name_of,
     parameters_of,
 )
+from maxmargin.cli.model_data import parts_of
 from maxmargin.cli.model_files import format_for, model_format, write_model
 from maxmargin.cli.model_report import describe, to_json, to_text
 from maxmargin.cli.output import Output, add_output_options, check_folder, resume_command
+from maxmargin.cli.prepared_data import PreparedData, add_table_options, read_prepared
 from maxmargin.cli.ranges import ranges_of
 from maxmargin.cli.tables import is_read_in_blocks
 from maxmargin.datasets import Samples
@@ -88,7 +90,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--leave-one-out", action="store_true", help="compute the leave-one-out error, too: takes a few trainings"
     )
     add_estimator_options(parser)
-    data.add_data_options(parser)
+    add_table_options(parser)
     add_output_options(parser)
 
 
@@ -114,7 +116,8 @@ def run(options: argparse.Namespace) -> int:
         output.remark("nothing is converted: DATA fit into memory and are read once; --out-of-core reads blocks")
     began = perf_counter()
     with training_progress.spinner(output.errors, f"reading {options.data}", not output.quiet):
-        samples = data.read_data(options)
+        prepared = read_prepared(options, output)
+        samples = prepared.samples
         if options.ranges is not None:
             samples = replace(samples, X=ranges_of(options, samples.X, output).apply(samples.X), feature_names=None)
         fingerprint = checksum(samples.X, samples.y, samples.query)
@@ -132,23 +135,22 @@ def run(options: argparse.Namespace) -> int:
         model.set_params(warm_start=False)
     notes: dict[str, str | int | float] = {
         "data": Path(samples.name).name, "rows": len(samples), "columns": samples.n_features, "checksum": fingerprint,
-        "seconds": round(before + outcome.seconds, 3),
+        "seconds": round(before + outcome.seconds, 3), **prepared.notes(),
     }  # fmt: skip
-    if samples.zero_based:
-        notes["first_index"] = 0
     if options.ranges is not None:
         notes["ranges"] = str(options.ranges)
     verifying = perf_counter()
     format = format_for(model, target)
     if outcome.interrupted and format == "maxmargin":
-        save(model, target, notes)  # at once: a batch system sends SIGKILL soon after SIGTERM
+        save(prepared.pipeline(model), target, notes)  # at once: a batch system sends SIGKILL soon after SIGTERM
     try:
         with training_progress.spinner(output.errors, "computing the certificate", not output.quiet):
             facts = describe(model, deadline)  # before the model is saved, so that the file contains the certificate
             if format == "maxmargin":
-                save(model, target, notes)
+                save(prepared.pipeline(model), target, notes)
             else:
                 write_model(model, target, format)
+                _warn_about_preparation(prepared, format, output)
     except KeyboardInterrupt:
         kept = outcome.interrupted and format == "maxmargin"
         output.remark(f"interrupted: {target} was {'written without a certificate' if kept else 'not written'}")
@@ -185,6 +187,12 @@ def _check_names(files: Mapping[str, str | Path | None]) -> None:
             raise ValueError(f"{files[one]} cannot be both {one} and {other}; choose another name")
 
 
+def _warn_about_preparation(prepared: PreparedData, format: str, output: Output) -> None:
+    """Say that other formats do not have the preparation of a table."""
+    if prepared.transformer is not None:
+        output.remark(f"the format {format} has no preparation of columns: the model expects prepared features")
+
+
 def _use_checkpoint(model: Any, options: argparse.Namespace, output: Output) -> None:
     """Set the checkpoint of the training, which is kept until the model is written."""
     if options.checkpoint is None:
@@ -213,7 +221,8 @@ def _continue(options: argparse.Namespace, target: Path, samples: Samples, finge
         raise ValueError(f"there is no file {target} to resume from; omit --resume to start a new training")
     if model_format(target) != "maxmargin":
         raise ValueError(f"{target} is not in the format of maxmargin; only that format can be resumed")
-    model, notes = load(target), read_notes(target)
+    _, model, _ = parts_of(load(target))
+    notes = read_notes(target)
     name = name_of(model)
     if name is None or "warm_start" not in model.get_params():
         raise ValueError(f"{type(model).__name__} cannot resume a training; omit --resume to start a new one")

@@ -22,7 +22,10 @@ td { white-space: nowrap; } th:first-child, td:first-child { text-align: left; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1.5rem; }
 dt { color: #666; } dd { margin: 0; overflow-wrap: anywhere; }
 pre { background: #f4f4f4; padding: .7rem 1rem; overflow-x: auto; } .wide { overflow-x: auto; }
-svg { width: 100%; height: auto; } footer { color: #666; font-size: 14px; margin-top: 2rem; }
+svg { width: 100%; height: auto; }
+.half { max-width: 30rem; } .whole { max-width: 46rem; }
+.text td, .text th { text-align: left; white-space: normal; vertical-align: top; }
+footer { color: #666; font-size: 14px; margin-top: 2rem; }
 """
 
 

@@ -8,16 +8,18 @@ from .benchmark_generators import (
     twonorm,
     waveform,
 )
+from .column_table import ColumnTable
 from .errors import DataFileError
 from .generators import bananas, chessboard, rings, spirals, two_gaussians, xor
 from .libsvm_diagnostics import FileProblem, find_libsvm_problems
 from .libsvm_reader import iterate_libsvm, load_libsvm
 from .libsvm_writer import dump_libsvm
-from .sample_files import read_samples, write_samples
+from .sample_files import read_columns, read_samples, write_samples
 from .samples import Samples
 from .scaling import Scaling
 
 __all__ = [
+    "ColumnTable",
     "DataFileError",
     "FileProblem",
     "Samples",
@@ -32,6 +34,7 @@ __all__ = [
     "load_libsvm",
     "outliers",
     "ranked_queries",
+    "read_columns",
     "read_samples",
     "ringnorm",
     "rings",

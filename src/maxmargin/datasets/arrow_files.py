@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin.datasets.categorical_columns import non_numeric_message
 from maxmargin.datasets.column_roles import ColumnSelection
+from maxmargin.datasets.column_table import ColumnTable, checked_names, is_missing, text_array
 from maxmargin.datasets.compression import TOO_LARGE
 from maxmargin.datasets.csv_files import table_columns
 from maxmargin.datasets.errors import DataFileError
@@ -31,39 +33,82 @@ class CellError(ValueError):
 
 def read_parquet(stream: IO[bytes], name: str, selection: ColumnSelection) -> Samples:
     """Read samples from a Parquet file."""
-    _require_pyarrow(name)
-    from pyarrow import parquet
-
-    def read() -> Any:
-        file = parquet.ParquetFile(stream)
-        check_memory(_parquet_bytes(file.metadata), f"{name}: {file.metadata.num_rows:,} samples", TOO_LARGE)
-        return file.read()
-
-    return _samples(name, read, selection)
+    return _samples(name, _checked(name, _parquet_table, stream), selection)
 
 
 def read_arrow(stream: IO[bytes], name: str, selection: ColumnSelection) -> Samples:
     """Read samples from an Arrow file (Feather) or Arrow stream."""
-    _require_pyarrow(name)
+    return _samples(name, _checked(name, _arrow_table, stream), selection)
+
+
+def read_arrow_columns(stream: IO[bytes], name: str, kind: str) -> ColumnTable:
+    """Return the columns of a Parquet or Arrow file as they come, with missing cells."""
+    table = _checked(name, _parquet_table if kind == "parquet" else _arrow_table, stream)
+    columns: dict[str, NDArray[Any]] = {}
+    unusable: dict[str, str] = {}
+    names = checked_names(name, table.column_names)
+    for column, values in zip(names, table.columns, strict=True):
+        found = _as_it_comes(values)
+        if found is None:
+            unusable[column] = str(values.type)
+        else:
+            columns[column] = found
+    if not columns:
+        raise DataFileError(name, "no column has numbers, dates or text")
+    return ColumnTable(name, columns, unusable=unusable)
+
+
+def _as_it_comes(values: Any) -> NDArray[Any] | None:
+    """Return a column as numbers, dates or text with missing cells; None if it is neither."""
+    import pyarrow as pa
+    import pyarrow.types as kinds
+
+    values = values.combine_chunks()
+    if kinds.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    kind = values.type
+    if is_text(kind):
+        return text_array([cell if (cell := (value or "").strip()) and not is_missing(cell) else ""
+                           for value in values.to_pylist()])  # fmt: skip
+    if kinds.is_date(kind) or kinds.is_timestamp(kind):
+        dates: NDArray[Any] = values.cast(pa.timestamp("s"), safe=False).to_numpy(zero_copy_only=False)
+        return dates
+    if kinds.is_integer(kind):
+        whole = values.drop_null().to_numpy()
+        if inexact_position(whole) is not None:  # such as 64-bit keys, which float64 would confuse
+            return text_array(["" if value is None else str(value) for value in values.to_pylist()])
+    if kinds.is_boolean(kind):
+        values = values.cast(pa.int8())
+    elif not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind)):
+        return None
+    numbers: NDArray[Any] = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
+
+
+def _parquet_table(stream: IO[bytes], name: str) -> Any:
+    from pyarrow import parquet
+
+    file = parquet.ParquetFile(stream)
+    check_memory(_parquet_bytes(file.metadata), f"{name}: {file.metadata.num_rows:,} samples", TOO_LARGE)
+    return file.read()
+
+
+def _arrow_table(stream: IO[bytes], name: str) -> Any:
     import pyarrow as pa
     from pyarrow import ipc
 
     data = stream.read()
-
-    def read() -> Any:
-        if data[:6] == b"ARROW1":
-            file = ipc.open_file(data)
-            schema, batches = file.schema, (file.get_batch(number) for number in range(file.num_record_batches))
-        else:
-            schema, batches = (reader := ipc.open_stream(data)).schema, iter(reader)
-        found, size = [], 0
-        for batch in batches:
-            found.append(batch)
-            size += batch.nbytes
-            check_memory(size, f"{name}, of which {format_bytes(size)} are read,", TOO_LARGE)
-        return pa.Table.from_batches(found, schema)
-
-    return _samples(name, read, selection)
+    if data[:6] == b"ARROW1":
+        file = ipc.open_file(data)
+        schema, batches = file.schema, (file.get_batch(number) for number in range(file.num_record_batches))
+    else:
+        schema, batches = (reader := ipc.open_stream(data)).schema, iter(reader)
+    found, size = [], 0
+    for batch in batches:
+        found.append(batch)
+        size += batch.nbytes
+        check_memory(size, f"{name}, of which {format_bytes(size)} are read,", TOO_LARGE)
+    return pa.Table.from_batches(found, schema)
 
 
 def _parquet_bytes(metadata: Any) -> int:
@@ -91,11 +136,13 @@ def write_arrow(samples: Samples, stream: IO[bytes]) -> None:
         writer.write_table(table)
 
 
-def _samples(name: str, read: Any, selection: ColumnSelection) -> Samples:
+def _checked(name: str, read: Any, stream: IO[bytes]) -> Any:
+    """Return the table that a function reads, or raise an error that names the file."""
+    _require_pyarrow(name)
     import pyarrow as pa
 
     try:
-        table = read()
+        table = read(stream, name)
         table.validate(full=True)
     except pa.ArrowMemoryError as error:
         raise MemoryError from error  # the caller explains it
@@ -103,6 +150,10 @@ def _samples(name: str, read: Any, selection: ColumnSelection) -> Samples:
         raise DataFileError(name, f"not a valid file: {str(error).splitlines()[0]}") from error
     if not table.num_rows or not table.num_columns:
         raise DataFileError(name, f"the table is empty: {table.num_rows} samples with {table.num_columns} columns")
+    return table
+
+
+def _samples(name: str, table: Any, selection: ColumnSelection) -> Samples:
     roles = selection.resolve(name, table.column_names, table.num_columns)
     categorical = () if isinstance(selection.categorical, str) else tuple(selection.categorical)
     strings: dict[int, list[str]] = {}

@@ -40,7 +40,13 @@ class ParsedRows(NamedTuple):
 
 
 def parse_block(
-    block: CsvBlock, delimiter: str, width: int, numeric: Sequence[int], strings: Sequence[int], parallel: bool = True
+    block: CsvBlock,
+    delimiter: str,
+    width: int,
+    numeric: Sequence[int],
+    strings: Sequence[int],
+    parallel: bool = True,
+    missing: Sequence[str] = (),
 ) -> ParsedRows | None:
     """Parse a block of lines with `width` cells each; return None if it requires `csv_rows`.
 
@@ -53,21 +59,23 @@ def parse_block(
         Positions of the columns of numbers and of strings; others are ignored.
     parallel : bool
         Whether columns are converted by all cores.
+    missing : sequence of str
+        Cells that are read as missing: nan among numbers, empty text. By default a missing cell requires `csv_rows`.
     """
     if not _has_pyarrow(len(block.text)) or not _is_regular(block.text, delimiter):
         return None
-    table = _read_table(block, delimiter, width, numeric, strings, parallel)
+    table = _read_table(block, delimiter, width, numeric, strings, parallel, missing)
     lines = None if table is None else _line_numbers(block, table.num_rows)
     if lines is None:
         return None
     numbers = np.empty((len(lines), len(numeric)))
     for place in range(len(numeric)):
         numbers[:, place] = table.column(place).to_numpy()
-    if not np.isfinite(numbers).all():
+    if np.isinf(numbers).any() or (not missing and np.isnan(numbers).any()):
         return None
     found: dict[int, Row] = {}
     for place, column in enumerate(strings, len(numeric)):
-        cells = _cells(table.column(place).combine_chunks())
+        cells = _cells(table.column(place).combine_chunks(), bool(missing))
         if cells is None:
             return None
         found[column] = cells
@@ -117,7 +125,13 @@ def _has_regular_quotes(text: bytes, delimiter: str) -> bool:
 
 
 def _read_table(
-    block: CsvBlock, delimiter: str, width: int, numeric: Sequence[int], strings: Sequence[int], parallel: bool
+    block: CsvBlock,
+    delimiter: str,
+    width: int,
+    numeric: Sequence[int],
+    strings: Sequence[int],
+    parallel: bool,
+    missing: Sequence[str],
 ) -> Any:
     """Return the columns of numbers, then those of strings, as a table of pyarrow; None if it finds an error."""
     import pyarrow as pa
@@ -132,7 +146,7 @@ def _read_table(
             pa.BufferReader(block.text),
             arrow_csv.ReadOptions(column_names=names, use_threads=parallel, block_size=part),
             arrow_csv.ParseOptions(delimiter=delimiter),
-            arrow_csv.ConvertOptions(column_types=types, include_columns=list(types), null_values=[]),
+            arrow_csv.ConvertOptions(column_types=types, include_columns=list(types), null_values=list(missing)),
         )
     except pa.ArrowInvalid:
         return None
@@ -146,10 +160,10 @@ def _line_numbers(block: CsvBlock, rows: int) -> NDArray[np.int64] | None:
     return block.first_line + positions if len(positions) == rows else None
 
 
-def _cells(column: Any) -> Row | None:
-    """Return the cells of a column of strings; None if one is missing."""
+def _cells(column: Any, may_be_missing: bool) -> Row | None:
+    """Return the cells of a column of strings; None if one is missing and may not be."""
     encoded = column.dictionary_encode()
     values = [value.strip() for value in encoded.dictionary.to_pylist()]
-    if "" in values or "?" in values:
+    if not may_be_missing and ("" in values or "?" in values):
         return None
     return [values[place] for place in encoded.indices.to_pylist()]

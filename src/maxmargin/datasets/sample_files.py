@@ -17,17 +17,19 @@ Each may be compressed (.gz, .bz2, .xz). The format of a file with another suffi
 
 from __future__ import annotations
 
+import io
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
-from maxmargin.datasets.arrow_files import read_arrow, read_parquet, write_arrow, write_parquet
+from maxmargin.datasets.arrow_files import read_arrow, read_arrow_columns, read_parquet, write_arrow, write_parquet
 from maxmargin.datasets.categorical_columns import Categorical
 from maxmargin.datasets.column_roles import ColumnSelection
+from maxmargin.datasets.column_table import ColumnTable
 from maxmargin.datasets.compression import (
     TOO_LARGE,
     WRITERS,
@@ -39,6 +41,7 @@ from maxmargin.datasets.compression import (
     source_name,
     with_start,
 )
+from maxmargin.datasets.csv_columns import TextColumnError, read_csv_columns
 from maxmargin.datasets.csv_files import read_csv, write_csv
 from maxmargin.datasets.errors import DataFileError
 from maxmargin.datasets.libsvm_reader import ZeroBased, load_libsvm_with_base
@@ -55,6 +58,9 @@ SUFFIXES = {
 }  # fmt: skip
 
 FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
+
+#: Formats with columns of any type.
+TABLE_FORMATS = ("csv", "tsv", "parquet", "arrow")
 
 #: First bytes of the binary formats.
 MAGIC_BYTES = {
@@ -154,6 +160,81 @@ def read_samples(
             return read_csv(stream, name, selection, delimiter=delimiter, header=header, parallel=n_jobs != 1)
         reader = {"npz": read_npz, "npy": read_npy, "parquet": read_parquet, "arrow": read_arrow}[kind]
         return reader(read_all(stream, name), name, selection)  # these readers seek
+
+
+def read_columns(
+    source: Source,
+    *,
+    format: str | None = None,
+    header: bool | str = "auto",
+    text: Collection[str] = (),
+    n_jobs: int | None = None,
+) -> ColumnTable:
+    r"""Read the columns of a table as they come: numbers, dates and text, with missing cells.
+
+    Parameters
+    ----------
+    source : str, path or binary file
+        A file that `read_samples` reads, in CSV, Parquet or Arrow format; "-" for standard input.
+    format : {"csv", "tsv", "parquet", "arrow"} or None
+        By default detected by the suffix, otherwise by the content of the file.
+    header : bool or "auto"
+        Whether the first line of a CSV file is a header; "auto": if it has distinct text that does not occur below it.
+    text : collection of str
+        Columns of a CSV file that are not read as numbers, such as postal codes.
+    n_jobs : int or None
+        CSV files are read by one thread or by all.
+
+    Returns
+    -------
+    table : ColumnTable
+
+    Raises
+    ------
+    DataFileError
+        If the file cannot be read; the message names the line and the problem.
+
+    Examples
+    --------
+    >>> import io
+    >>> from maxmargin.datasets import read_columns
+    >>> table = read_columns(io.BytesIO(b"age,town\n41,Ulm\n,Bonn\n"))
+    >>> table.columns["age"]
+    array([41., nan])
+    """
+    if header not in (True, False, "auto"):
+        raise ValueError(f"header must be True, False or 'auto', not {header!r}")
+    name = source_name(source)
+    _check_format(format)
+    kind = format or find_format(source)
+    textual: set[str | int] = set(text)
+    with open_bytes(source) as opened, explained_memory_errors(f"reading {name}", TOO_LARGE):
+        if kind is None:
+            start = opened.read(DETECTION_BYTES)
+            kind = format_by_content(start, name)
+            opened = with_start(start, opened)
+        if kind not in TABLE_FORMATS:
+            raise DataFileError(name, f"the format {kind} has no named columns; a table is CSV, Parquet or Arrow")
+        if kind in ("parquet", "arrow"):
+            return read_arrow_columns(read_all(opened, name), name, kind)
+        again = read_all(opened, name) if not isinstance(source, str | os.PathLike) or source == "-" else None
+        while True:
+            stream = opened if again is None else io.BytesIO(again.getvalue())
+            try:
+                return read_csv_columns(
+                    stream, name, delimiter="\t" if kind == "tsv" else None, header=header, text=textual,
+                    parallel=n_jobs != 1,
+                )  # fmt: skip
+            except TextColumnError as error:
+                textual |= error.columns
+                if again is None:
+                    again = _whole(source, name)
+
+
+def _whole(source: Source, name: str) -> io.BytesIO:
+    """Return the bytes of a file, which is read again."""
+    with open_bytes(source) as stream:
+        return read_all(stream, name)
 
 
 def write_samples(samples: Samples, target: Source, format: str | None = None) -> None:

@@ -18,12 +18,13 @@ from maxmargin.blocks.row_blocks import is_blocks
 from maxmargin.estimators.sklearn_callbacks import SklearnCallbacks
 from maxmargin.machines.validation.samples import are_labels, are_valid_targets, is_valid_table
 from maxmargin.resources import blas_libraries, thread_count
+from maxmargin.storage.plain_state import PlainState
 
 #: The arguments of scikit-learn's validation for a table of numbers.
 TABLE: dict[str, Any] = {"dtype": (np.float64, np.float32), "accept_sparse": "csr", "accept_large_sparse": True}
 
 
-class Estimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+class Estimator(SklearnCallbacks, PlainState, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
     """Parameters, tags, callbacks, errors and validation of scikit-learn for a machine."""
 
     _not_fitted_error = NotFittedError

@@ -10,9 +10,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxmargin import _sparse as sparse
 from maxmargin.matrices.numerics import check_finite
+from maxmargin.storage.plain_state import PlainState
 
 
-class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # no type hints
+class FeatureMap(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # no type hints
     """Base class of the feature maps. A subclass implements `fit` and `transform` on validated data."""
 
     #: Whether sparse matrices are accepted.

@@ -2,6 +2,7 @@ from .errors import ModelFileError
 from .liblinear_model import LiblinearModel, read_liblinear_model, write_liblinear_model
 from .libsvm import LibsvmModel, read_libsvm_model, write_libsvm_model
 from .model_file import load, read_notes, save
+from .onnx_converters import register_onnx_converters
 from .onnx_export import to_onnx
 from .sklearn_models import from_sklearn, to_sklearn
 from .svmlight_model import read_svmlight_model
@@ -16,6 +17,7 @@ __all__ = [
     "read_libsvm_model",
     "read_notes",
     "read_svmlight_model",
+    "register_onnx_converters",
     "save",
     "to_onnx",
     "to_sklearn",

@@ -126,6 +126,7 @@ def kernel(value: Any, sizes: Sizes) -> bool:
 def classes(value: Any, sizes: Sizes) -> bool:
     """Check an array of at least two different labels."""
     valid = isinstance(value, np.ndarray) and value.ndim == 1 and len(value) >= 2 and value.dtype.kind in "biufUO"
+    valid = valid and not any(isinstance(label, np.ndarray) for label in value)
     return valid and len(set(value.tolist())) == len(value) and sizes.agree(("classes",), value.shape)
 
 

@@ -213,7 +213,8 @@ def _check_common(model: Any, sizes: Sizes) -> None:
     is_integer = isinstance(jobs, Integral) and not isinstance(jobs, bool) and jobs != 0
     _require(jobs is None or is_integer, "n_jobs must be an integer other than 0, or None")
     device = getattr(model, "device", "cpu")
-    _require(device == "auto" or check.device(device, sizes), f"device must be {DEVICE_NAMES}")
+    valid = isinstance(device, str) and (device == "auto" or check.device(device, sizes))
+    _require(valid, f"device must be {DEVICE_NAMES}")
     for name in ("probability", "noise"):
         flag = getattr(model, name, False)
         deprecated = isinstance(flag, str) and flag == "deprecated"

@@ -14,10 +14,11 @@ from typing import Any, BinaryIO
 
 from numpy.typing import NDArray
 
+from maxmargin.interchange import sklearn_classes
 from maxmargin.interchange.errors import ModelFileError
-from maxmargin.interchange.fitted_schema import MACHINES, check_fitted, fitted_attributes
-from maxmargin.interchange.value_encoding import MAX_DEPTH, Decoder, Encoder, UnsupportedValueError
-from maxmargin.machines.base import parameter_names
+from maxmargin.interchange.estimator_encoding import EstimatorDecoder, EstimatorEncoder, is_machine
+from maxmargin.interchange.fitted_schema import MACHINES, fitted_attributes
+from maxmargin.interchange.value_encoding import MAX_DEPTH, type_name
 from maxmargin.storage.file_format import FileFormat
 from maxmargin.storage.output_files import write_atomically
 
@@ -26,6 +27,9 @@ WRITER = version("maxmargin")
 
 #: Maximum nesting depth of the JSON text: an object takes two levels.
 MAX_JSON_DEPTH = 2 * MAX_DEPTH + 8
+
+#: Key of the version of scikit-learn, in files with objects of its classes.
+SKLEARN = "scikit-learn"
 
 #: Prefix, header and arrays of the file.
 FORMAT = FileFormat(
@@ -37,15 +41,8 @@ FORMAT = FileFormat(
     advice="copy it again",
     version_advice="load it with the version that wrote it, or fit again",
     keys=frozenset(["maxmargin", "estimator", "parameters", "fitted", "arrays"]),
-    optional_keys=frozenset(["notes"]),
+    optional_keys=frozenset(["notes", SKLEARN]),
 )
-
-#: Advice about parameters that a file cannot store.
-ADVICE = {
-    "kernel": "fit with a kernel name or with an object of maxmargin.kernels",
-    "callback": "remove it with set_params(callback=None)",
-    "random_state": "replace it with set_params(random_state=None) or an integer",
-}
 
 
 def save(
@@ -59,8 +56,9 @@ def save(
     Parameters
     ----------
     model : estimator
-        A fitted estimator of this package. Of one that has chosen its parameters, such as `SVCCV`, the model with the
-        best parameters is written, and `load` returns an `SVC`.
+        A fitted estimator of this package, or a fitted `Pipeline` or `ColumnTransformer` of scikit-learn's usual
+        transformers with it. Of one that has chosen its parameters or its threshold, such as `SVCCV`, `GridSearchCV` or
+        `TunedThresholdClassifierCV`, the best model is written, and `load` returns for example an `SVC`.
     file : path or binary file
         A path is written atomically.
     notes : mapping, optional
@@ -81,23 +79,28 @@ def save(
     >>> _ = file.seek(0)
     >>> maxmargin.load(file).predict([[0.9]])
     array(['high'], dtype='<U4')
+
+    A pipeline remembers the names of the columns and how to prepare them:
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import OneHotEncoder
+    >>> pipeline = make_pipeline(OneHotEncoder(handle_unknown="ignore"), model)
+    >>> _ = pipeline.fit([["cold"], ["hot"]], ["low", "high"])
+    >>> file = io.BytesIO()
+    >>> maxmargin.save(pipeline, file)
+    >>> _ = file.seek(0)
+    >>> maxmargin.load(file).predict([["hot"]])
+    array(['high'], dtype='<U4')
     """
-    model = getattr(model, "best_estimator_", model)
+    model = sklearn_classes.chosen_model(model)
     name = type(model).__name__
-    if MACHINES.get(name) not in (type(model), *type(model).__bases__):  # a machine, or the estimator of one
-        known = ", ".join(MACHINES)
-        raise ModelFileError(f"{name} cannot be stored in a model file, only {known}; use pickle for other estimators")
-    fitted = fitted_attributes(model)
+    fitted = bool(fitted_attributes(model)) if is_machine(model) else _is_fitted_pipeline(model)
     if not fitted:
         raise ModelFileError(f"this {name} is not fitted yet; fit it before saving")
-    encoder = Encoder()
-    header: dict[str, Any] = {
-        "maxmargin": WRITER,
-        "estimator": name,
-        "parameters": _encode_all(encoder, name, _without_paths(model.get_params(deep=False))),
-        "fitted": _encode_all(encoder, name, fitted),
-    }
-    check_fitted(model)
+    encoder = EstimatorEncoder()
+    header: dict[str, Any] = {"maxmargin": WRITER, "estimator": name, **encoder.state(model)}
+    if encoder.uses_sklearn:
+        header[SKLEARN] = version("scikit-learn")
     if notes:
         header["notes"] = _checked_notes(dict(notes))
     write_atomically(file, FORMAT.pieces(header, encoder.arrays))
@@ -123,17 +126,23 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is damaged, not a model file, or of another version of the format.
+        If the file is damaged, not a model file, of another version of the format, or contains objects of another
+        major version of scikit-learn; another minor version is a warning.
     """
+    model = load_machine(file)
+    if not is_machine(model):
+        return model
     from maxmargin.estimators.from_machine import as_estimator  # loads scikit-learn
 
-    return as_estimator(load_machine(file))
+    return as_estimator(model)
 
 
 def load_machine(file: str | os.PathLike[str] | BinaryIO) -> Any:
-    """Return the model written by `save` as a machine, which does not need scikit-learn."""
+    """Return the model written by `save`: a machine, which does not need scikit-learn, or a pipeline."""
     header, arrays = _read(file)
-    return _restore(header, Decoder(arrays))
+    if SKLEARN in header:
+        sklearn_classes.check_version(header[SKLEARN])
+    return _restore(header, EstimatorDecoder(arrays, SKLEARN in header))
 
 
 def read_notes(file: str | os.PathLike[str] | BinaryIO) -> dict[str, str | int | float]:
@@ -142,23 +151,21 @@ def read_notes(file: str | os.PathLike[str] | BinaryIO) -> dict[str, str | int |
     return notes
 
 
-def _without_paths(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters with the names of files as strings."""
-    return {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in parameters.items()}
+def _is_fitted_pipeline(model: Any) -> bool:
+    """Return whether an estimator of scikit-learn is fitted; raise if it is not one that a file may contain."""
+    if not (sklearn_classes.is_storable(model) and hasattr(model, "get_params")):
+        raise ModelFileError(
+            f"{type_name(model)} cannot be stored in a model file, only {', '.join(MACHINES)}, and pipelines of the "
+            "classes of scikit-learn listed in docs/model_file.md; use pickle for other estimators"
+        )
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
 
-
-def _encode_all(encoder: Encoder, name: str, values: dict[str, Any]) -> dict[str, Any]:
-    encoded = {}
-    for attribute, value in values.items():
-        try:
-            encoded[attribute] = encoder.encode(value)
-        except UnsupportedValueError as error:
-            advice = ADVICE.get(attribute.strip("_"), f"replace {attribute}")
-            raise ModelFileError(
-                f"{attribute} of {name} is {error}, which a model file cannot store (see docs/model_file.md): "
-                f"{advice}, or save the model with pickle or joblib"
-            ) from None
-    return encoded
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    return True
 
 
 def _read(file: str | os.PathLike[str] | BinaryIO) -> tuple[dict[str, Any], list[NDArray[Any]]]:
@@ -181,18 +188,9 @@ def _checked_notes(notes: Any) -> dict[str, Any]:
     return found
 
 
-def _restore(header: dict[str, Any], decoder: Decoder) -> Any:
-    """Return the machine described by a header."""
-    name, parameters, fitted = header["estimator"], header["parameters"], header["fitted"]
-    if not isinstance(name, str) or name not in MACHINES:
+def _restore(header: dict[str, Any], decoder: EstimatorDecoder) -> Any:
+    """Return the machine or the pipeline described by a header."""
+    name = header["estimator"]
+    if not isinstance(name, str):
         raise ModelFileError(f"the estimator {str(name)[:40]!r} is unknown to this version of maxmargin")
-    if not isinstance(parameters, dict) or not isinstance(fitted, dict):
-        raise ModelFileError("the parameters and the fitted attributes of a model file must be JSON objects")
-    kind = MACHINES[name]
-    for parameter in parameters:
-        if parameter not in parameter_names(kind):
-            raise ModelFileError(f"{name} has no parameter {parameter[:40]!r} in this version of maxmargin")
-    model = kind(**{parameter: decoder.decode(value) for parameter, value in parameters.items()})
-    vars(model).update({attribute: decoder.decode(value) for attribute, value in fitted.items()})
-    check_fitted(model)
-    return model
+    return decoder.model(name, header["parameters"], header["fitted"])

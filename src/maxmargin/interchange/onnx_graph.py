@@ -36,8 +36,8 @@ class Graph:
 
         self.onnx = onnx
         self.prefix = prefix
-        self._nodes: list[NodeProto] = []
-        self._constants: list[TensorProto] = []
+        self.nodes: list[NodeProto] = []
+        self.constants: list[TensorProto] = []
 
     def __call__(self, operator: str, *inputs: str, **attributes: Any) -> str:
         """Add an operator with one result."""
@@ -45,14 +45,14 @@ class Graph:
 
     def several(self, operator: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
         """Add an operator with several results."""
-        results = [f"{self.prefix}{operator}_{len(self._nodes)}_{k}" for k in range(count)]
-        self._nodes.append(self.onnx.helper.make_node(operator, inputs, results, **attributes))
+        results = [f"{self.prefix}{operator}_{len(self.nodes)}_{k}" for k in range(count)]
+        self.nodes.append(self.onnx.helper.make_node(operator, inputs, results, **attributes))
         return results
 
     def constant(self, values: Any) -> str:
         """Add a constant array."""
-        name = f"{self.prefix}constant_{len(self._constants)}"
-        self._constants.append(self.onnx.numpy_helper.from_array(np.asarray(values, order="C"), name))
+        name = f"{self.prefix}constant_{len(self.constants)}"
+        self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(values, order="C"), name))
         return name
 
     def number(self, value: float) -> str:
@@ -66,9 +66,7 @@ class Graph:
     def finish(self, name: str, inputs: list[ValueInfoProto], outputs: dict[str, ValueInfoProto]) -> GraphProto:
         """Return the graph; `outputs` maps names of results to declarations of outputs."""
         copies = [self.onnx.helper.make_node("Identity", [result], [it.name]) for result, it in outputs.items()]
-        return self.onnx.helper.make_graph(
-            [*self._nodes, *copies], name, inputs, list(outputs.values()), self._constants
-        )
+        return self.onnx.helper.make_graph([*self.nodes, *copies], name, inputs, list(outputs.values()), self.constants)
 
 
 def without_factor(kernel: Kernel) -> tuple[float, Kernel]:
@@ -123,7 +121,7 @@ def kernel_diagonal(graph: Graph, kernel: Kernel, samples: str) -> str:
         return graph("Add" if isinstance(kernel, Sum) else "Mul", *parts)
     if isinstance(kernel, Scaled):
         return graph("Mul", kernel_diagonal(graph, kernel.kernel, samples), graph.number(kernel.factor))
-    squares = graph("ReduceSumSquare", samples, axes=[1], keepdims=1)
+    squares = _sum_of_squares(graph, samples)
     if isinstance(kernel, Linear):
         return squares
     if isinstance(kernel, Polynomial | Sigmoid):
@@ -143,21 +141,25 @@ def _gaussian_of_product(graph: Graph, gamma: float, samples: str, support: Floa
     centred = support - centre
     left = graph("Sub", samples, graph.constant(centre))
     product = graph("MatMul", left, graph.constant(2.0 * gamma * centred.T))
-    norms = graph("Mul", graph("ReduceSumSquare", left, axes=[1], keepdims=1), graph.number(gamma))
+    norms = graph("Mul", _sum_of_squares(graph, left), graph.number(gamma))
     exponent = graph("Sub", graph("Sub", product, norms), graph.constant(gamma * np.square(centred).sum(axis=1)))
     return graph("Exp", graph("Min", exponent, graph.number(0.0)))
+
+
+def _sum_of_squares(graph: Graph, samples: str) -> str:
+    """Add the column of the values ‖x‖²."""
+    return graph("ReduceSum", graph("Mul", samples, samples), graph.constant(np.array([1])), keepdims=1)
 
 
 def _sum_over_features(graph: Graph, distance: Callable[[Graph, str, str], str], samples: str, support: Floats) -> str:
     """Add Σ_k distance(x_k, z_k) by a Scan over the features."""
     double = graph.onnx.TensorProto.DOUBLE
-    body = Graph("step_")
-    total = body("Add", "partial", distance(body, "x", "z"))
-    step = body.finish(
-        "feature",
-        [body.value("partial", double, None), body.value("x", double, None), body.value("z", double, None)],
-        {total: body.value("total", double, None)},
-    )
+    body = Graph(f"{graph.prefix}step_")
+    partial, x, z = (f"{body.prefix}{name}" for name in ("partial", "x", "z"))
+    total = body("Add", partial, distance(body, x, z))
+    shapes = {partial: [None, len(support)], x: [None, 1], z: [len(support)]}
+    inputs = [body.value(name, double, shape) for name, shape in shapes.items()]
+    step = body.finish("feature", inputs, {total: body.value(f"{body.prefix}total", double, shapes[partial])})
     count = graph("Shape", samples, start=0, end=1)
     shape = graph("Concat", count, graph.constant(np.array([len(support)])), axis=0)
     zero = graph.onnx.numpy_helper.from_array(np.zeros(1))

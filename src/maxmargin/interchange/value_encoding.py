@@ -11,6 +11,7 @@
     CSR matrix                      {"csr": {"type": "matrix", "shape": [3, 9], "data": 6, "indices": 7, "indptr": 8}}
     enumeration member              {"Status": "CONVERGED"}
     object of a registered class    {"Gaussian": {"gamma": 0.5}}    see `maxmargin.interchange.class_registry`
+    type, function, slice, …        {"type": "float64"}             see `maxmargin.interchange.named_values`
 
 Other values are an error when a model is saved; other keys are an error when a file is read.
 """
@@ -28,10 +29,11 @@ from numpy.typing import NDArray
 from maxmargin import _sparse as sparse
 from maxmargin.interchange.class_registry import CLASSES, ENUMERATIONS
 from maxmargin.interchange.errors import ModelFileError
+from maxmargin.interchange.named_values import NAMED, decode_named, encode_named, is_table
 from maxmargin.storage.array_table import ArrayWriter
 
 #: Maximum nesting depth of values, for example of sums of kernels.
-MAX_DEPTH = 64
+MAX_DEPTH = 80
 
 #: Limit of integers, so that they can be converted to float64.
 INTEGER_LIMIT = 2**1023
@@ -69,6 +71,8 @@ class Encoder:
         if kind in (list, tuple):
             items = [self.encode(item, depth + 1) for item in value]
             return items if kind is list else {"tuple": items}
+        if kind is dict and is_table(value):
+            return {"table": [list(value), self.encode(np.array(list(value.values())), depth + 1)]}
         if kind is dict and all(map(_is_scalar, value)):
             return {"dict": [[self.encode(k, depth + 1), self.encode(v, depth + 1)] for k, v in value.items()]}
         if isinstance(value, np.generic | np.ndarray) or kind in CSR.values():
@@ -78,7 +82,14 @@ class Encoder:
         if kind in _BY_TYPE:
             name, registered = _BY_TYPE[kind]
             return {name: {field: self.encode(part, depth + 1) for field, part in registered.fields_of(value).items()}}
-        raise UnsupportedValueError(f"a value of type {kind.__name__}")
+        return self.encode_object(value, depth)
+
+    def encode_object(self, value: Any, depth: int) -> Any:
+        """Return an encoded value of another type."""
+        named = encode_named(value, lambda part: self.encode(part, depth + 1))
+        if named is None:
+            raise UnsupportedValueError(f"a value of type {type_name(value)}")
+        return named
 
     def _encode_array(self, value: Any, depth: int) -> Any:
         if sparse.issparse(value) and ArrayWriter.supports(value.data):
@@ -91,6 +102,9 @@ class Encoder:
             return {"array": self.arrays.add(value)}
         if type(value) is np.ndarray and value.dtype == object and value.ndim == 1 and all(map(_is_scalar, value)):
             return {"objects": [self.encode(item, depth + 1) for item in value]}
+        named = encode_named(value, lambda part: self.encode(part, depth + 1))
+        if named is not None:
+            return named
         raise UnsupportedValueError(f"an array or scalar of {getattr(value, 'dtype', type(value).__name__)}")
 
 
@@ -132,6 +146,12 @@ class Decoder:
             return CLASSES[key].restore(key, fields)
         if key in ENUMERATIONS and isinstance(part, str) and part in ENUMERATIONS[key].__members__:
             return ENUMERATIONS[key][part]
+        return self.decode_object(key, part, depth)
+
+    def decode_object(self, key: str, part: Any, depth: int) -> Any:
+        """Return a decoded value of another type."""
+        if key in NAMED:
+            return decode_named(key, part, lambda item: self.decode(item, depth + 1))
         raise ModelFileError(f"{key[:40]!r} is unknown to this version of maxmargin, or its value is invalid")
 
     def _items(self, part: Any, depth: int) -> list[Any]:
@@ -188,6 +208,12 @@ def _checked_csr(shape: Any, data: NDArray[Any], indices: NDArray[Any], starts: 
     valid = valid and (not len(indices) or bool(indices.min() >= 0 and indices.max() < shape[1]))
     _require(shape, valid, "the arrays of a sparse matrix are inconsistent with its shape")
     return shape[0], shape[1]
+
+
+def type_name(value: Any) -> str:
+    """Return the name of a type with its package, such as "sklearn.SVC"."""
+    package = type(value).__module__.partition(".")[0]
+    return type(value).__name__ if package == "builtins" else f"{package}.{type(value).__name__}"
 
 
 def _is_scalar(value: Any) -> bool:

@@ -18,8 +18,9 @@ from typing import Any
 
 from sklearn.base import clone
 
-from maxmargin.estimators import SVC, KernelApproximationSVC
+from maxmargin.estimators import LSSVR, SVC, KernelApproximationSVC, NuSVR
 from maxmargin.resources import thread_count
+from maxmargin.search.class_weighting import FITS_PER_FOLD, choose_threshold
 from maxmargin.search.cross_validated_search import score_points, search_grid
 from maxmargin.search.data_summary import DataSummary, summarize, typical_gamma
 from maxmargin.search.fold_scoring import draw_subset
@@ -34,11 +35,26 @@ REFINEMENTS = 2
 #: Number of the best points that are scored again on more samples.
 CONFIRMED_POINTS = 3
 
-#: Fractions of the time limit by which the linear search and the kernel search must end.
-LINEAR_DEADLINE, KERNEL_DEADLINE = 0.2, 0.7
+#: Fractions of the time limit by which the searches of a linear model, of a kernel and of losses must end.
+LINEAR_DEADLINE, KERNEL_DEADLINE, LOSSES_DEADLINE = 0.2, 0.7, 0.8
 
 #: The names of the searches.
-SEARCHES = ("linear", "kernel", "confirmation")
+SEARCHES = ("linear", "kernel", "nu", "least squares", "confirmation")
+
+#: Values of ν that are tried, and of C for the squared loss as multiples of the best one of the ε-insensitive loss.
+NUS, SQUARED_LOSS_COSTS = (0.2, 0.4, 0.6, 0.8), (2.0**-6, 2.0**-4, 0.25, 1.0, 4.0)
+
+#: The gain in score of another loss, in standard deviations of a fold, up to which the usual one is kept: it has
+#: prediction intervals, and fewer support vectors than the squared loss.
+MIN_LOSS_GAIN = 0.25
+
+#: The models of the searches in words.
+MODELS = {
+    "linear": "linear model",
+    "kernel": "model with a Gaussian kernel",
+    "nu": "model with a Gaussian kernel and a tube chosen by nu",
+    "least squares": "model with a Gaussian kernel and squared loss",
+}
 
 #: Called with the name of a search and its result so far.
 SelectionCallback = Callable[[str, GridSearchResult], object]
@@ -59,9 +75,11 @@ class ModelChoice:
     reasons : tuple of str
         Why this estimator and these parameters, in sentences.
     searches : dict of str to GridSearchResult
-        "linear", "kernel" and "confirmation", as far as they took place.
+        "linear", "kernel", "nu", "least squares" and "confirmation", as far as they took place.
     interrupted : bool
         Whether Ctrl-C ended the search; the choice is the best one until then.
+    threshold : float or None
+        Decision value from which on the second of two classes is predicted; None for 0.
     """
 
     estimator: Any
@@ -70,6 +88,12 @@ class ModelChoice:
     reasons: tuple[str, ...]
     searches: dict[str, GridSearchResult] = field(repr=False)
     interrupted: bool = False
+    threshold: float | None = None
+
+    @property
+    def scoring(self) -> Any:
+        """The score by which the estimator was chosen."""
+        return next(iter(self.searches.values())).scoring if self.searches else None
 
 
 def choose_estimator(
@@ -98,7 +122,8 @@ def choose_estimator(
     classification : bool
         Whether `y` contains classes; otherwise targets of a regression.
     scoring : str or callable, optional
-        As in `grid_search`.
+        As in `grid_search`; by default R², accuracy, or of imbalanced classes the balanced accuracy. For such a score
+        or F1, class weights and a threshold of the decision values are considered.
     folds : int, default=5
     max_seconds : float, default=300
         Time limit for all searches together.
@@ -161,7 +186,8 @@ class _ModelSelection:
     stopped: bool = False  # by Ctrl-C outside of the searches
 
     def __post_init__(self) -> None:
-        self.plan = plan_selection(self.summary)
+        self.plan = plan_selection(self.summary, self.common["scoring"])
+        self.common = {**self.common, "scoring": self.plan.weighting.scoring}
         self.reasons = list(self.plan.reasons)
 
     def choose(self) -> ModelChoice:
@@ -174,12 +200,14 @@ class _ModelSelection:
             self._search("linear", linear, rows, LINEAR_DEADLINE if kernel is not None else KERNEL_DEADLINE)
             if kernel is not None and not self._interrupted:
                 self._search("kernel", kernel, rows, KERNEL_DEADLINE)
+            if kernel is not None and not self._interrupted and self.summary.classes is None:
+                self._search_other_losses(rows)
         except KeyboardInterrupt:  # between two searches; a search returns what it has scored
             self.stopped = True
         results = {name: result for name, result in self.searches.items() if result.scores}
         if not results:
             return self._default_choice(linear if kernel is None else kernel)
-        name = max(results, key=lambda name: results[name].best.mean)  # linear if they are equal
+        name = self._best(results)
         self._explain(results, name)
         estimator, score, samples = results[name].best_estimator, results[name].best, len(rows)
         if len(rows) < self.summary.rows and not self._interrupted:
@@ -188,8 +216,51 @@ class _ModelSelection:
             except KeyboardInterrupt:  # before the first trial or after the last
                 self.stopped = True
                 self.reasons.append("Ctrl-C came before this was confirmed on more samples")
-        final = self._final(estimator, score.seconds / self.common["folds"], samples)
-        return ModelChoice(final, self.summary, score, tuple(self.reasons), self.searches, self._interrupted)
+        seconds, threshold = score.seconds / self.common["folds"], None
+        if self.plan.weighting.considered and not self._interrupted:
+            estimator, score, threshold = self._weighted(estimator, score, rows)
+        final = self._final(estimator, seconds, samples)
+        reasons = tuple(self.reasons)
+        return ModelChoice(final, self.summary, score, reasons, self.searches, self._interrupted, threshold)
+
+    def _weighted(self, estimator: Any, score: PointScore, rows: Any) -> tuple[Any, PointScore, float | None]:
+        """Return the classifier with or without weights, its score, and its threshold."""
+        scoring, folds = str(self.common["scoring"]), self.common["folds"]
+        if len(self.summary.classes) > 2:
+            self.reasons.append("the classes are weighted by their inverse frequencies")
+            return estimator, score, None
+        cause = ""
+        if FITS_PER_FOLD * folds * score.seconds > self._seconds_until(1.0):
+            cause = "there was no time"
+        elif self.summary.counts.min() * len(rows) < 2 * folds * self.summary.rows:
+            cause = "one class has too few samples"
+        if cause:
+            self.reasons.append(f"the classes are weighted by their inverse frequencies; {cause} to tune a threshold")
+            return estimator, score, None
+        try:
+            found = choose_threshold(
+                self.X[rows],
+                self.y[rows],
+                estimator,
+                score.mean,
+                scoring=scoring,
+                folds=folds,
+                seed=self.common["seed"],
+            )
+        except KeyboardInterrupt:
+            self.stopped = True
+            return estimator, score, None
+        self.reasons.append(found.reason)
+        return found.estimator, score._replace(mean=found.score), found.threshold
+
+    @staticmethod
+    def _best(results: dict[str, GridSearchResult]) -> str:
+        """Return the name of the search with the best score: of equal ones the first, of losses the usual one."""
+        scores = {name: result.best.mean for name, result in results.items()}
+        if "kernel" in scores:
+            for name in scores.keys() - {"linear", "kernel"}:
+                scores[name] -= MIN_LOSS_GAIN * results["kernel"].best.std
+        return max(results, key=lambda name: scores[name])
 
     @property
     def _interrupted(self) -> bool:
@@ -211,24 +282,43 @@ class _ModelSelection:
         if widths is not None:
             typical = typical_gamma(self.X[rows])
             widths = tuple(typical * width for width in widths)
+        self._search_values(name, estimator, rows, deadline, Cs=costs, gammas=widths, refine=REFINEMENTS)
+
+    def _search_values(self, name: str, estimator: Any, rows: Any, deadline: float, **axes: Any) -> None:
         common = dict(self.common)
         start = TrialThreads.starter(common.pop("n_jobs"))
         self.searches[name] = search_grid(
-            start, self.X[rows], self.y[rows], estimator, Cs=costs, gammas=widths, refine=REFINEMENTS,
-            prune=self.prune, keep=CONFIRMED_POINTS, max_seconds=self._seconds_until(deadline),
-            callback=self._callback_of(name), journal=self.journals.get(name), resume=self.resume, **common,
+            start, self.X[rows], self.y[rows], estimator, prune=self.prune, keep=CONFIRMED_POINTS,
+            max_seconds=self._seconds_until(deadline), callback=self._callback_of(name),
+            journal=self.journals.get(name), resume=self.resume, **axes, **common,
         )  # fmt: skip
+
+    def _search_other_losses(self, rows: Any) -> None:
+        """Try the machines of other losses around the best point of the ε-insensitive one."""
+        if not self.searches["kernel"].scores:
+            return
+        best = self.searches["kernel"].best.point
+        self._search_values("nu", NuSVR(), rows, LOSSES_DEADLINE, Cs=[best.C], gammas=[best.gamma], nus=NUS)
+        if self._interrupted or len(rows) < self.summary.rows:
+            return
+        assert best.C is not None
+        costs = [best.C * factor / max(self.summary.target_std, 1e-300) for factor in SQUARED_LOSS_COSTS]
+        widths = [best.gamma / 2, best.gamma, best.gamma * 2]
+        self._search_values("least squares", LSSVR(), rows, LOSSES_DEADLINE, Cs=costs, gammas=widths)
 
     def _explain(self, results: dict[str, GridSearchResult], chosen: str) -> None:
         for name, result in results.items():
-            model = "linear model" if name == "linear" else "model with a Gaussian kernel"
+            model = MODELS[name]
             score = f"{result.scoring} {format_score(result.best.mean, result.scoring)}"
             self.reasons.append(f"the best {model} has a cross-validation {score}, with {result.best.point}")
             if result.status != "complete":
                 self.reasons.append(f"not all of its grid points were scored: {result.status}")
-        if len(results) == 2 and chosen == "kernel":
-            self.reasons.append("the Gaussian kernel is better")
-        elif len(results) == 2:
+        if len(results) > 2 and chosen == "kernel":
+            self.reasons.append("the Gaussian kernel is better, and other losses gain little")
+        elif len(results) >= 2 and chosen != "linear":
+            loss = {"nu": " with a tube chosen by nu", "least squares": " with squared loss"}.get(chosen, "")
+            self.reasons.append(f"the Gaussian kernel{loss} is better")
+        elif len(results) >= 2:
             self.reasons.append("the linear model is as good, faster and easier to interpret")
 
     def _confirm(self, result: GridSearchResult, searched: int) -> tuple[Any, PointScore, int]:
@@ -270,7 +360,9 @@ class _ModelSelection:
         else:
             return estimator
         self.reasons.append(f"the kernel is approximated by landmarks: {cause}")
-        return KernelApproximationSVC(C=estimator.C, gamma=estimator.gamma, random_state=self.common["seed"])
+        return KernelApproximationSVC(
+            C=estimator.C, gamma=estimator.gamma, class_weight=estimator.class_weight, random_state=self.common["seed"]
+        )
 
     def _default_choice(self, candidate: Candidate) -> ModelChoice:
         """Return an estimator with default parameters, because no parameters were scored."""

@@ -2,6 +2,8 @@
 
 - Many features with few nonzeros (text): linear models are as accurate as kernel models and much faster.
 - Up to 100,000 samples: the Gaussian kernel, unless a linear model reaches the same cross-validation score.
+- Regression with the Gaussian kernel: three machines, with an ε-insensitive, a ν-insensitive and a squared loss.
+- Imbalanced classes, or a score such as F1: class weights and a threshold of the decision values.
 - More samples: for classification the same kernel, approximated by landmarks (`KernelApproximationSVC`); for regression
   a linear model.
 
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from maxmargin.estimators import SVC, SVR, LinearSVC, LinearSVR
+from maxmargin.search.class_weighting import Weighting, weighting_for
 from maxmargin.search.data_summary import DataSummary
 from maxmargin.search.grid import powers
 
@@ -59,6 +62,8 @@ class SelectionPlan:
         Samples on which parameters are searched, and on which the best points are scored again if those are not all.
     landmarks : bool
         Whether a kernel is approximated by landmarks in the final fit, because there are too many samples.
+    weighting : Weighting
+        The score, and whether class weights and thresholds are considered.
     reasons : tuple of str
         Why, in sentences.
     """
@@ -68,16 +73,23 @@ class SelectionPlan:
     search_samples: int
     confirmation_samples: int
     landmarks: bool
+    weighting: Weighting
     reasons: tuple[str, ...]
 
 
-def plan_selection(summary: DataSummary) -> SelectionPlan:
-    """Return the plan for data with this summary."""
+def plan_selection(summary: DataSummary, scoring: Any = None) -> SelectionPlan:
+    """Return the plan for data with this summary, and for the score that is asked for."""
     linear, kernel, reasons = _candidates(summary)
+    weighting = weighting_for(summary, scoring)
+    if weighting.considered:
+        reasons = (weighting.reason, *reasons)
+        for candidate in (linear, kernel):
+            if candidate is not None:
+                candidate.estimator.set_params(class_weight="balanced")
     searched = _subset_size(summary.rows, _search_samples(summary, kernel))
     confirmed = _subset_size(summary.rows, max(CONFIRMATION_SAMPLES, 4 * searched))
     landmarks = kernel is not None and summary.rows > MAX_EXACT_SAMPLES
-    return SelectionPlan(linear, kernel, searched, confirmed, landmarks, reasons)
+    return SelectionPlan(linear, kernel, searched, confirmed, landmarks, weighting, reasons)
 
 
 def _search_samples(summary: DataSummary, kernel: Candidate | None) -> int:

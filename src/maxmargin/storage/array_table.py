@@ -115,7 +115,10 @@ def read_arrays(table: Any, data: memoryview) -> list[NDArray[Any]]:
 
 
 def _order(array: NDArray[Any]) -> str:
-    return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+    """Return the order of an array, of a part of another array that of its strides: sums depend on it by rounding."""
+    if array.flags.c_contiguous:
+        return "C"
+    return "F" if array.flags.f_contiguous or abs(array.strides[0]) < abs(array.strides[-1]) else "C"
 
 
 def _checked_shape(number: int, shape: Any, itemsize: int) -> tuple[int, ...]:

@@ -332,8 +332,11 @@ class TestInterface:
             with pytest.raises(AttributeError, match="has no attribute 'predict_log_proba'") as error:
                 model.fit(X, y).predict_log_proba(X)
             assert str(error.value.__cause__) == "predict_proba is not available when probability=False"
-            with pytest.raises(AttributeError, match="no attribute 'probA_' before fit with probability=True"):
-                _ = model.probA_
+            for parameters in (model.probA_, model.probB_, clone(model).fit(X, y == 1).probA_):
+                assert parameters.shape == (0,)  # as in scikit-learn
+                assert parameters.dtype == np.float64
+            with pytest.raises(AttributeError, match="no attribute 'probA_' before fit"):
+                _ = clone(model).probA_
             with pytest.raises(NotFittedError, match="not available when fitted with probability=False"):
                 model.set_params(probability=True).predict_proba(X)
             model.predict(X)
@@ -343,7 +346,7 @@ class TestInterface:
         model = SVC(probability=True).fit(X, y)
         votes = SVC().fit(X, y).predict(X)
         np.testing.assert_array_equal(model.set_params(probability=False).predict(X), votes)
-        assert not hasattr(model.fit(X, y), "probB_")
+        assert model.fit(X, y).probB_.shape == (0,)
 
     @pytest.mark.parametrize("probability", [1, "yes", None])
     def test_only_yes_or_no(self, probability):

@@ -109,21 +109,18 @@ class ClassProbabilities:
 
     @property
     def probA_(self) -> Floats:  # noqa: N802  # scikit-learn's name
-        """The slope of each sigmoid."""
+        """The slope of each sigmoid; empty without ``probability=True``."""
         return self._sigmoid_parameter("probA_", 0)
 
     @property
     def probB_(self) -> Floats:  # noqa: N802  # scikit-learn's name
-        """The shift of each sigmoid."""
+        """The shift of each sigmoid; empty without ``probability=True``."""
         return self._sigmoid_parameter("probB_", 1)
 
     def _sigmoid_parameter(self, attribute: str, number: int) -> Floats:
-        sigmoids = self.__dict__.get("_sigmoids_")
-        if sigmoids is None:
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {attribute!r} before fit with probability=True"
-            )
-        return np.array([sigmoid[number] for sigmoid in sigmoids])
+        if "_sigmoids_" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {attribute!r} before fit")
+        return np.array([sigmoid[number] for sigmoid in self._sigmoids_ or ()], dtype=np.float64)
 
     def _keep_sigmoids(self, fitted: list[tuple[PlattSigmoid | None, Status]], interrupted: bool) -> Status:
         """Keep the sigmoids if all were fitted; return the status of the least converged cross-validation."""

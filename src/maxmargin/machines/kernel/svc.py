@@ -117,6 +117,7 @@ class SVC(KernelClassifier):
     probA_, probB_ : arrays with a number for each pair of classes
         With ``probability=True``: the probability of the first class of a pair is 1 / (1 + exp(A f + B)), with f its
         decision value, positive for the first (the negative of the decision function if there are only two classes).
+        Else empty, as in scikit-learn.
     classes_, support_, support_vectors_, n_support_, class_weight_, fit_status_, n_iter_, shape_fit_,
     n_features_in_, feature_names_in_
         As in scikit-learn.

@@ -121,6 +121,7 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, LinearEstimator):
     probA_, probB_ : arrays with a number for each class, or one if there are two
         With ``probability=True``: the probability of a class against the rest is 1 / (1 + exp(A f + B)), with f its
         decision value (the negative of the decision function, and the first class, if there are only two).
+        Else empty.
     n_iter_ : int
         The largest number of iterations of any problem.
     n_passes_ : int

@@ -48,6 +48,7 @@ from maxmargin.search.parameter_ranges import search_axes
 from maxmargin.search.pruning import Pruning, check_prune
 from maxmargin.search.search_results import best_index, cv_results, warn_about_scores
 from maxmargin.search.trial_threads import StartJobs, TrialThreads
+from maxmargin.storage.plain_state import PlainState
 
 #: Parameters that are those of the search, not of the machine that is trained.
 OF_THE_SEARCH = ("verbose", "callback", "max_seconds", "checkpoint")
@@ -71,7 +72,7 @@ def _has(name: str) -> Callable[[Any], bool]:
     return check
 
 
-class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+class CrossValidatedEstimator(PlainState, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
     """Base of the estimators that choose their parameters: search, choice, final fit, delegation to the final model."""
 
     #: The estimator that is trained, and the parameters that hold what is searched.
