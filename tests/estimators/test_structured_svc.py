@@ -90,9 +90,8 @@ def test_optimum_of_a_quadratic_program_over_all_outputs():
     linear = np.concatenate([np.zeros(width), np.full(count, 0.5)])
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    found = clarabel.DefaultSolver(
-        quadratic, linear, sparse.csc_matrix(np.array(rows)), np.array(sides), [clarabel.NonnegativeConeT(len(sides))], settings
-    ).solve()  # fmt: skip
+    matrix, cones = sparse.csc_matrix(np.array(rows)), [clarabel.NonnegativeConeT(len(sides))]
+    found = clarabel.DefaultSolver(quadratic, linear, matrix, np.array(sides), cones, settings).solve()
     for solver in SOLVERS:
         certificate = StructuredSVC(ChainModel(), C=0.5, solver=solver, tol=1e-6).fit(X, y).certificate_
         assert certificate.primal == pytest.approx(found.obj_val, rel=2e-6)

@@ -32,27 +32,29 @@ class StructuredSVC(Machine):
     Parameters
     ----------
     model : JointModel
-        `maxmargin.models.ChainModel` for sequences of labels, `maxmargin.models.MultiLabelModel` for sets of labels, or
-        a class of your own that inherits from `maxmargin.models.JointModel`.
+        Joint features, loss and maximiser: `maxmargin.models.ChainModel` for sequences of labels,
+        `maxmargin.models.MultiLabelModel` for sets of labels, or an object of a class of your own that inherits
+        from `maxmargin.models.JointModel`.
     C : float, default=1.0
         Cost of the slack of a sample.
-    solver : {"frank_wolfe", "cutting_planes"} or solver object, default="frank_wolfe"
-        ``"frank_wolfe"``: pairwise block-coordinate Frank–Wolfe steps, one sample at a time. ``"cutting_planes"``: the
-        one-slack formulation, all samples at once; more calls of the maximiser, less memory. Both reach the same
-        optimum.
+    solver : str or solver object, default="frank_wolfe"
+        The algorithm. "frank_wolfe": pairwise block-coordinate Frank–Wolfe steps on one sample at a time.
+        "cutting_planes": the one-slack formulation, all samples at once; many more calls of the maximiser, less
+        memory. Both reach the same optimum.
     tol : float, default=1e-3
-        Tolerance on the duality gap, relative to the objective.
+        Tolerance on the relative duality gap: primal − dual ≤ tol · the larger of the two.
     max_iter : int, default=-1
         Limit on the passes over the samples, −1 for none.
     max_seconds : float, default=None
-        Limit on the time of the fit. The model is then valid, and a warning says that it is not optimal.
+        Limit on the time of the whole fit. The model is then valid, and a warning says that it is not optimal.
     callback : callable, default=None
-        Called with the progress (iteration, primal, dual, gap, seconds) up to ten times a second; returning True stops
-        the fit with a valid model. It never changes the result otherwise. The gap between two passes is an estimate.
+        Called with the progress (iteration, primal, dual, gap, seconds) up to ten times a second; returning True
+        stops the fit with a valid model. It never changes the result otherwise. The gap between two passes is an
+        estimate.
     verbose : bool, default=False
         Show a progress line on the terminal for fits longer than a second.
-    random_state : int or RandomState, default=None
-        The order of the samples in ``"frank_wolfe"``; None is the same as 0.
+    random_state : int, RandomState or None, default=None
+        Order of the samples with "frank_wolfe"; None is the same as 0.
 
     Attributes
     ----------
@@ -61,8 +63,8 @@ class StructuredSVC(Machine):
     model_ : JointModel
         The model, prepared for the training data.
     certificate_ : Certificate
-        ``primal``, ``dual``, ``gap`` and ``violation`` of the solution; ``slack`` and ``residual`` of each sample. After
-        a fit that a limit ended, it is computed when first read, by one pass over the samples. It rests on the
+        ``primal``, ``dual``, ``gap`` and ``violation`` of the solution; ``slack`` and ``residual`` of each sample.
+        After a fit that a limit ended, it is computed when first read, by one pass over the samples. It rests on the
         exactness of the model's maximiser.
     status_ : Status
         How the solver ended; ``status_.value`` describes it.
@@ -191,7 +193,8 @@ class StructuredSVC(Machine):
 
     def _describe(self, rule: StoppingRule, worst: Any, which: str) -> str:
         """Return the sentence about a fit that stopped before the tolerance, without a pass over the samples."""
-        return f"{type(self).__name__} stopped before the tolerance: {worst.status.value}. certificate_ computes how far it is"
+        name = type(self).__name__
+        return f"{name} stopped before the tolerance: {worst.status.value}. certificate_ computes how far it is"
 
 
 def check_structured(values: Any, name: str) -> Sequence[Any]:

@@ -1,13 +1,13 @@
 """Structured outputs: a margin to every other output, each as large as its loss (Tsochantaridis et al. 2005).
 
-With a joint feature map ψ and differences φ_iŷ = ψ(x_i, y_i) − ψ(x_i, ŷ), the primal (margin rescaling) and its dual are
+With a joint feature map ψ and differences φ_iŷ = ψ(x_i, y_i) − ψ(x_i, ŷ), primal (margin rescaling) and dual are
 
     minimise  P(w) = ½‖w‖² + Σ_i C_i H_i(w),       H_i(w) = max_ŷ (loss(y_i, ŷ) − w·φ_iŷ)
     maximise  D(α) = Σ_iŷ α_iŷ loss(y_i, ŷ) − ½‖Σ_iŷ α_iŷ φ_iŷ‖²,    α ≥ 0,  Σ_ŷ α_iŷ ≤ C_i
 
-There is a dual variable for each sample and each output, of which few are positive: a `StructuredDual` lists those. The
-maximum over all outputs is the user's, so the primal value is a bound if the maximiser is exact; a maximiser that returns
-less than a known output has, those that are predicted included, is an error.
+There is a dual variable for each sample and each output, of which few are positive: a `StructuredDual` lists those.
+The maximum over all outputs is the user's, so the primal value is a bound if the maximiser is exact; a maximiser that
+returns less than a known output has, those that are predicted included, is an error.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ class _DualSums:
     least : float array
         The least slack of the outputs of a sample whose coefficient is not negligible, the right one included.
     loss_error, norm_error : float
-        Bounds on the rounding errors of `loss` and of half the squared norm of the exact Σ α φ, besides that of the sum.
+        Bounds on the rounding errors of `loss`, and of half the squared norm of Σ α φ due to those of the sum.
     infeasibility : float
     """
 
@@ -228,18 +228,18 @@ class _DualSums:
             least[i] = slack[np.asarray(coefficients) > negligible].min(initial=np.inf if full else 0.0)
         norm_error = inner(np.abs(own), error) + 0.5 * inner(error, error)
         loss_error = (terms + 2) * UNIT_ROUNDOFF * loss
-        return cls(own, loss, shares, worst, least, loss_error, norm_error, infeasibility)
+        return cls(own, float(loss), shares, worst, least, float(loss_error), norm_error, float(infeasibility))
 
 
 def check_maximiser(found: Plane, known: Plane, weights: Floats) -> Plane:
-    """Return the worse of two outputs; raise if the one that the maximiser returned needs less slack than a known one."""
+    """Return the output of more slack; raise if a known one needs more than that of the maximiser, beyond rounding."""
     found_slack, known_slack = found.slack(weights), known.slack(weights)
     if found_slack >= known_slack:
         return found
     if found_slack < known_slack - MAXIMISER_ROUNDING * max(found.magnitude(weights), known.magnitude(weights)):
         raise ValueError(
-            f"most_violated() is not exact: the output it returned has loss + score {found_slack:.6g} above the right one, "
-            f"a known output {known_slack:.6g}. It must return the output of the largest "
-            "loss(y, other) + weights @ features(x, other)"
+            "most_violated() is not exact: the output it returned has loss + score "
+            f"{found_slack:.6g} above the right one, a known output {known_slack:.6g}. It must return the output of "
+            "the largest loss(y, other) + weights @ features(x, other)"
         )
     return known

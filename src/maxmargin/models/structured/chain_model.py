@@ -56,8 +56,8 @@ class ChainModel(JointModel):
             shape = np.shape(x)
             if len(shape) != 2 or not shape[0] or of_one.shape != (shape[0],):
                 raise ValueError(
-                    "a sequence must be an array of shape (length, n_inputs) with one label for each element, but sample "
-                    f"{i} has the shape {shape} and labels of the shape {of_one.shape}"
+                    "a sequence must be an array of shape (length, n_inputs) with one label for each element, but "
+                    f"sample {i} has the shape {shape} and labels of the shape {of_one.shape}"
                 )
             widths.add(shape[1])
         if len(widths) > 1:

@@ -53,8 +53,8 @@ class MultiLabelModel(JointModel):
         inputs, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
         if inputs.ndim != 2 or labels.ndim != 2 or not inputs.shape[1] or not labels.shape[1]:
             raise ValueError(
-                "MultiLabelModel needs samples of shape (n_samples, n_inputs) and labels of shape (n_samples, n_labels), "
-                f"not {inputs.shape} and {labels.shape}"
+                "MultiLabelModel needs samples of shape (n_samples, n_inputs) and labels of shape "
+                f"(n_samples, n_labels), not {inputs.shape} and {labels.shape}"
             )
         if not np.isin(labels, (0, 1)).all():
             raise ValueError("labels must be 0 or 1 for each label of each sample")
@@ -65,7 +65,7 @@ class MultiLabelModel(JointModel):
     def _pairs(self, labels: Floats) -> Any:
         if not isinstance(self.edges, str):
             pairs = np.asarray(self.edges, dtype=np.int64).reshape(-1, 2)
-            if len(pairs) and not (0 <= pairs.min() and pairs.max() < self.n_labels):
+            if len(pairs) and not (pairs.min() >= 0 and pairs.max() < self.n_labels):
                 raise ValueError(f"edges must name labels from 0 to {self.n_labels - 1}")
             return pairs
         if self.edges == "independent":
