@@ -100,6 +100,7 @@ PRINTING = [
     "novelty.md",
     "regression.md",
     "scaling.md",
+    "structured_outputs.md",
     "active_learning.md",
     "online.md",
 ]
