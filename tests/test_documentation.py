@@ -17,6 +17,7 @@ from maxmargin.estimators import fit_trace, linear_path, regularization_path
 from maxmargin.estimators.active import active_learner, active_query, importance_weights
 from maxmargin.estimators.online import online_one_class_svm, online_svc
 from maxmargin.feature_maps import distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map
+from maxmargin.machines import structured_svc
 from maxmargin.machines.kernel import (
     lssvc,
     lssvr,
@@ -35,6 +36,7 @@ from maxmargin.machines.linear import (
     linear_svc,
     linear_svr,
 )
+from maxmargin.models.structured import chain_model, joint_model, multi_label_model
 from maxmargin.plotting import (
     coefficient_path,
     convergence,
@@ -99,6 +101,7 @@ PRINTING = [
     "novelty.md",
     "regression.md",
     "scaling.md",
+    "structured_outputs.md",
     "active_learning.md",
     "online.md",
 ]
@@ -139,6 +142,7 @@ ESTIMATORS += [regularization_path, leave_one_out, error_estimates]
 ESTIMATORS += [linear_svc, linear_svr, linear_one_class_svm, linear_path, kernel_approximation_svc, fit_trace]
 ESTIMATORS += [active_learner, active_query, importance_weights]
 ESTIMATORS += [online_svc, online_one_class_svm]
+ESTIMATORS += [structured_svc, joint_model, chain_model, multi_label_model]
 ESTIMATORS += [svc_cv, svr_cv, one_class_svm_cv, linear_svc_cv, linear_svr_cv, novelty_score]
 
 

@@ -29,7 +29,8 @@ def section(estimator: type[Any]) -> str:
     lines = ["Parameters", "----------"]
     for parameter in list(inspect.signature(estimator).parameters.values()):
         kind, text = entry(estimator.__name__, parameter.name)
-        lines.append(f"{parameter.name} : {kind}, default={_shown(parameter.default)}")
+        default = "" if parameter.default is parameter.empty else f", default={_shown(parameter.default)}"
+        lines.append(f"{parameter.name} : {kind}{default}")
         lines += textwrap.wrap(text, WIDTH - 8, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
     return "\n".join(lines)
 

@@ -128,7 +128,16 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "return_train_score": {"": ("bool", "Whether to score the training samples as well.")},
+    "model": {
+        "": (
+            "JointModel",
+            "Joint features, loss and maximiser: `maxmargin.models.ChainModel` for sequences of labels, "
+            "`maxmargin.models.MultiLabelModel` for sets of labels, or an object of a class of your own that inherits from "
+            "`maxmargin.models.JointModel`.",
+        ),
+    },
     "C": {
+        "StructuredSVC": ("float", "Cost of the slack of a sample."),
         "": ("float", "Cost of slack."),
         "SVC": (
             "float",
@@ -223,6 +232,10 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         )
     },
     "tol": {
+        "StructuredSVC": (
+            "float",
+            "Tolerance on the relative duality gap: primal − dual ≤ tol · the larger of the two.",
+        ),
         "": ("float", "Tolerance on the violation of the optimality conditions."),
         "LSSVC LSSVR": (
             "float",
@@ -349,6 +362,12 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "solver": {
+        "StructuredSVC": (
+            "str or solver object",
+            'The algorithm. "frank_wolfe": pairwise block-coordinate Frank–Wolfe steps on one sample at a time. '
+            '"cutting_planes": the one-slack formulation, all samples at once; many more calls of the maximiser, less memory. '
+            "Both reach the same optimum.",
+        ),
         "": (
             "str or solver object",
             'The algorithm. "auto": up to 2,048 samples all problems in one batch of sequential minimal optimisation; problems '
@@ -384,6 +403,7 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "max_iter": {
+        "StructuredSVC": ("int", "Limit on the passes over the samples, −1 for none."),
         "": ("int", "Limit on the iterations of each problem, −1 for none."),
         "RankSVC": ("int", "Limit on the Newton steps, −1 for none."),
         "LSSVC LSSVR": ("int", "Limit on the iterations of conjugate gradients of each problem, −1 for none."),
@@ -393,6 +413,10 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "max_seconds": {
+        "StructuredSVC": (
+            "float",
+            "Limit on the time of the whole fit. The model is then valid, and a warning says that it is not optimal.",
+        ),
         SEARCHES: (
             "float",
             "Limit on the time of the whole fit. The search ends after three quarters of it with the best of the finished "
@@ -452,6 +476,10 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         )
     },
     "random_state": {
+        "StructuredSVC": (
+            "int, RandomState or None",
+            'Order of the samples with "frank_wolfe"; None is the same as 0.',
+        ),
         "": ("int, RandomState or None", f"{FOLDS}Nothing else is random."),
         "KernelApproximationSVC": (
             "int, RandomState or None",
@@ -464,6 +492,11 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "OnlineSVC OnlineOneClassSVM": ("int, RandomState or None", "Order of the samples in ``fit``."),
     },
     "callback": {
+        "StructuredSVC": (
+            "callable",
+            "Called with the progress (iteration, primal, dual, gap, seconds) up to ten times a second; returning True stops "
+            "the fit with a valid model. It never changes the result otherwise. The gap between two passes is an estimate.",
+        ),
         SEARCHES: (
             "callable",
             "Called with the result so far, a `GridSearchResult`, after every trial; returning True stops the search, and "

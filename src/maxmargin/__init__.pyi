@@ -17,6 +17,7 @@ from .estimators import (
     OnlineSVC,
     QuantileSVR,
     RankSVC,
+    StructuredSVC,
 )
 from .estimators.active.active_learner import ActiveLearner
 from .estimators.active.active_query import query
@@ -70,6 +71,7 @@ __all__ = [
     "RegularizationPath",
     "Solution",
     "Status",
+    "StructuredSVC",
     "__version__",
     "blocks",
     "certify",

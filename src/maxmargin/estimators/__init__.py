@@ -4,6 +4,7 @@
     sklearn_callbacks    scikit-learn's callbacks
     kernel               SVC, NuSVC, SVR, NuSVR, LSSVC, LSSVR, QuantileSVR, OneClassSVM, SVDD, RankSVC
     linear               LinearSVC, LinearSVR, LinearOneClassSVM, KernelApproximationSVC
+    structured           StructuredSVC
     online               OnlineSVC, OnlineOneClassSVM
     active               active learning, importance weights
     fit_trace            `maxmargin.trace`: the dual vector after every step of a fit
@@ -30,6 +31,7 @@ from maxmargin.estimators.kernel import (
 from maxmargin.estimators.linear import KernelApproximationSVC, LinearOneClassSVM, LinearSVC, LinearSVR
 from maxmargin.estimators.online.online_one_class_svm import OnlineOneClassSVM
 from maxmargin.estimators.online.online_svc import OnlineSVC
+from maxmargin.estimators.structured import StructuredSVC
 
 __all__ = [
     "LSSVC",
@@ -48,4 +50,5 @@ __all__ = [
     "OnlineSVC",
     "QuantileSVR",
     "RankSVC",
+    "StructuredSVC",
 ]

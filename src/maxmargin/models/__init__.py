@@ -9,6 +9,7 @@
 - `overflow`: decision values beyond the range of float64
 - `calibration`: Platt sigmoids, pairwise coupling, density marks and Laplace intervals
 - `concordance`: the fraction of correctly ordered pairs, the score of a ranking
+- `structured`: `JointModel`, `ChainModel` and `MultiLabelModel`, joint features and maximisers of structured outputs
 
 The names in `__all__` are public.
 """
