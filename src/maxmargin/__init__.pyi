@@ -17,6 +17,7 @@ from .estimators import (
     OnlineSVC,
     QuantileSVR,
     RankSVC,
+    TransductiveSVC,
 )
 from .estimators.active.active_learner import ActiveLearner
 from .estimators.active.active_query import query
@@ -70,6 +71,7 @@ __all__ = [
     "RegularizationPath",
     "Solution",
     "Status",
+    "TransductiveSVC",
     "__version__",
     "blocks",
     "certify",

@@ -2,7 +2,7 @@
 
     base                 what scikit-learn's interface adds to a machine
     sklearn_callbacks    scikit-learn's callbacks
-    kernel               SVC, NuSVC, SVR, NuSVR, LSSVC, LSSVR, QuantileSVR, OneClassSVM, SVDD, RankSVC
+    kernel               SVC, NuSVC, SVR, NuSVR, LSSVC, LSSVR, QuantileSVR, OneClassSVM, SVDD, RankSVC, TransductiveSVC
     linear               LinearSVC, LinearSVR, LinearOneClassSVM, KernelApproximationSVC
     online               OnlineSVC, OnlineOneClassSVM
     active               active learning, importance weights
@@ -26,6 +26,7 @@ from maxmargin.estimators.kernel import (
     OneClassSVM,
     QuantileSVR,
     RankSVC,
+    TransductiveSVC,
 )
 from maxmargin.estimators.linear import KernelApproximationSVC, LinearOneClassSVM, LinearSVC, LinearSVR
 from maxmargin.estimators.online.online_one_class_svm import OnlineOneClassSVM
@@ -48,4 +49,5 @@ __all__ = [
     "OnlineSVC",
     "QuantileSVR",
     "RankSVC",
+    "TransductiveSVC",
 ]

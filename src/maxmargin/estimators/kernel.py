@@ -17,6 +17,7 @@ from maxmargin.machines.kernel import (
     svc,
     svdd,
     svr,
+    transductive_svc,
 )
 
 
@@ -29,6 +30,10 @@ class NuSVC(LeftOutAttributes, Classifier, nu_svc.NuSVC):  # noqa: D101
 
 
 class LSSVC(LeftOutAttributes, Classifier, lssvc.LSSVC):  # noqa: D101
+    pass
+
+
+class TransductiveSVC(Classifier, transductive_svc.TransductiveSVC):  # noqa: D101
     pass
 
 

@@ -1,5 +1,6 @@
 from .bias_augmented_matrix import BiasAugmentedMatrix
 from .cached_matrix import CachedMatrix
+from .centred_matrix import CentredMatrix, centred
 from .difference_matrix import DifferenceMatrix
 from .float32_row_cache import Float32RowCache, make_row_cache
 from .full_kernel_matrix import FullKernelMatrix
@@ -15,6 +16,7 @@ __all__ = [
     "NON_FINITE_MESSAGE",
     "BiasAugmentedMatrix",
     "CachedMatrix",
+    "CentredMatrix",
     "DifferenceMatrix",
     "Float32RowCache",
     "FullKernelMatrix",
@@ -24,5 +26,6 @@ __all__ = [
     "RepeatedMatrix",
     "SharedCacheMatrix",
     "SymmetricMatrix",
+    "centred",
     "make_row_cache",
 ]
