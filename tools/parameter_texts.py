@@ -52,7 +52,7 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     "ramp": {
         "": (
             "float",
-            'Where y f(x) is below this number, above −1 and below 1, the loss of an unlabelled sample in '
+            "Where y f(x) is below this number, above −1 and below 1, the loss of an unlabelled sample in "
             '``method="concave_convex"`` is constant.',
         )
     },
@@ -60,7 +60,7 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "": (
             "int, str or other label",
             "The label of samples without one: −1 as in ``sklearn.semi_supervised``, in an array of text the text "
-            "``\"-1\"``. Where −1 is a class, choose another, for example 0 as in SVMlight's files.",
+            '``"-1"``. Where −1 is a class, choose another, for example 0 as in SVMlight\'s files.',
         )
     },
     "Cs": {

@@ -133,7 +133,9 @@ class TestScaledLinear(MatrixContract):
 class TestCentredMatrix(MatrixContract):
     def make(self):
         X, shift = samples(), np.linspace(-0.3, 0.5, 12)
-        return CentredMatrix(KernelMatrix(Gaussian(0.5), Points(X)), shift), Gaussian(0.5)(X) - np.add.outer(shift, shift)
+        return CentredMatrix(KernelMatrix(Gaussian(0.5), Points(X)), shift), Gaussian(0.5)(X) - np.add.outer(
+            shift, shift
+        )
 
 
 @pytest.mark.parametrize("stored", [True, False])

@@ -314,4 +314,8 @@ def _training_score(model: Any, samples: Samples) -> dict[str, float]:
     cost = vectors * (samples.X.nnz if samples.is_sparse else samples.X.size)
     if cost > MAX_SCORE_OPERATIONS or not (is_classifier(model) or is_regressor(model)):
         return {}
-    return {"training accuracy" if is_classifier(model) else "training R2": model.score(samples.X, samples.y)}
+    X, y = samples.X, samples.y
+    if hasattr(model, "labelled"):
+        rows = model.labelled(y)
+        X, y = X[rows], y[rows]
+    return {"training accuracy" if is_classifier(model) else "training R2": model.score(X, y)}

@@ -1,15 +1,15 @@
 """Classification with unlabelled samples: a step of the concave–convex procedure for the ramp loss.
 
-    primal   minimise ½‖w‖² + Σ C_i H(y_i f(x_i)) + Σ_u C_u [H(f(x_u)) + H(−f(x_u))] − Σ_u a_u f(x_u),  H(z) = max(0, 1 − z)
-             subject to  Σ_u share_u f(x_u) = r                                                  (u: without a label)
+    primal   minimise ½‖w‖² + Σ C_i H(y_i f(x_i)) + Σ_u C_u [H(f(x_u)) + H(−f(x_u))] − Σ_u a_u f(x_u)
+             subject to  Σ_u share_u f(x_u) = r          (u: without a label; H(z) = max(0, 1 − z))
     dual     in b − a, the coefficients b minus those a of the linear term: linear = y − r − M a,
              bounds [0, C_i] where y_i = +1, [−C_i, 0] where y_i = −1;  kink 1 and bounds [−C_u, C_u] without a label
 
-(Collobert, Sinz, Weston & Bottou 2006.) The ramp loss of an unlabelled sample is H cut off at 1 − s, for both labels. It
-is the difference of two hinges, of which the second, where y f(x) < s, is linearised: that is a. The two variables of
-the paper, one for each label, have the same row of the matrix; their sum has a kink, like ε-regression with ε = 1. The
-constraint on the mean keeps unlabelled samples from becoming one class. It is fulfilled by f(x) = w·(Φ(x) − μ) + r with
-the mean μ = Σ share_u Φ(x_u), so M is the matrix around μ (`matrices.centred_matrix`), and there is no group.
+(Collobert, Sinz, Weston & Bottou 2006.) The ramp loss of an unlabelled sample is H, cut off at 1 − s, for both labels.
+It is the difference of two hinges, of which the second, where y f(x) < s, is linearised: that is a. The two variables
+of the paper, one for each label, have the same row of the matrix; their sum has a kink, like ε-regression with ε = 1.
+The constraint on the mean keeps unlabelled samples from becoming one class. It is fulfilled by f(x) = w·(Φ(x) − μ) + r
+with the mean μ = Σ share_u Φ(x_u), so M is the matrix around μ (`matrices.centred_matrix`), and there is no group.
 """
 
 from __future__ import annotations

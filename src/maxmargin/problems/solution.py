@@ -13,8 +13,8 @@ class Status(Enum):
 
     CONVERGED = "the stopping tolerance was reached"
     STATIONARY = (
-        "a stationary point of a problem that is not convex: no step of the method improves it, but another point may be "
-        "better; the certificate is that of the last convex problem, whose tolerance was reached"
+        "a stationary point of a problem that is not convex: no step of the method improves it, but another point may "
+        "be better; the certificate is that of the last convex problem, whose tolerance was reached"
     )
     MAX_ITERATIONS = "the limit on iterations was reached; raise max_iter to go on"
     MAX_SECONDS = "the time limit was reached; raise max_seconds to go on"

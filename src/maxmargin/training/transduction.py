@@ -9,7 +9,7 @@ solution are improved by switching pairs of them, while the cost of the unlabell
 pairs that lower the objective are switched before the problem is solved again (Sindhwani & Keerthi 2006).
 
 `concave_convex` is the concave–convex procedure of Collobert et al. (2006): the label of an unlabelled sample is the
-sign of f, its loss is linearised where it is concave, and a constraint on the mean of f takes the place of the fraction.
+sign of f, its loss is linearised where it is concave, and the mean of f is fixed in place of the fraction.
 
 Both end at a point that no step of theirs improves, which need not be the global optimum. The convex problems have the
 same kernel values, start from each other's solutions, and are solved and verified like any other.
@@ -236,7 +236,8 @@ def concave_convex(data: PartlyLabelled, train: Train, ramp: float) -> Transduct
     while not current.ended:
         step = RampClassification(data.signs, shares, mean, linearised, matrix.matvec(linearised))
         following = problems.solve_ramp(step.pose(matrix, costs), step, coefficients - linearised)
-        if not following.ended and (value := objective(following)) >= best:
+        value = objective(following)
+        if not following.ended and value >= best:
             break  # equal within the tolerance
         current, coefficients, best = following, linearised + following.model.dual, value
         before, linearised = linearised, linearise(current.values)

@@ -105,7 +105,7 @@ class TransductiveSVC(KernelClassifier):
     n_problems_ : int array
         How many convex problems were solved: one number, or one for each class.
     certificate_ : Certificate, or a list with one per class
-        ``primal``, ``dual``, ``gap`` and ``violation`` of the last convex problem, and each variable's share of the gap.
+        ``primal``, ``dual``, ``gap`` and ``violation`` of the last convex problem, and each sample's share of the gap.
         Computed when first read; an error if the training data were changed since.
     geometry_ : MarginGeometry, or a list of them
         Free and bounded support vectors, slack of every sample, margin, ‖w‖², offset.
@@ -189,6 +189,13 @@ class TransductiveSVC(KernelClassifier):
         """1 for the label of the transduction of each training sample, else 0."""
         return np.eye(len(self.classes_))[self._transduced("label_distributions_")]
 
+    def labelled(self, y: Any) -> Any:
+        """Return which of the labels `y` stand for a class; in an array of text, `unlabeled_label` is a text, too."""
+        y, label = np.asarray(y), self.unlabeled_label
+        if y.dtype.kind in "US":
+            label = np.asarray(str(label)).astype(y.dtype.kind)
+        return np.broadcast_to(y != label, y.shape)
+
     def _transduced(self, attribute: str) -> Indices:
         if "_transduction_" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {attribute!r} before fit")
@@ -217,7 +224,7 @@ class TransductiveSVC(KernelClassifier):
         cost = self._cost()
         X, y = self._check_training_data(X, y)
         self._validate_labels(y)
-        unlabelled = _unlabelled(y, self.unlabeled_label)
+        unlabelled = ~self.labelled(y)
         weights = check_sample_weights(sample_weight, X)
         labelled = number_classes(y, np.where(unlabelled, 0.0, weights), self._single_class_message)
         of_unlabelled = cost if self.C_unlabeled is None else check_number("C_unlabeled", self.C_unlabeled, above=0)
@@ -235,8 +242,8 @@ class TransductiveSVC(KernelClassifier):
         self.class_weight_, self._sigmoids_ = np.ones(len(labelled.classes)), None
         if len(left := np.flatnonzero(transduced == -1)):  # rows without weight
             transduced[left] = np.searchsorted(self.classes_, self.predict(X[left]))
-        self.class_fractions_, self._transduction_ = fractions, transduced
-        self.n_problems_ = np.array([each.problems for each in found])
+        self.class_fractions_, self._transduction_ = fractions, transduced.astype(np.int32)
+        self.n_problems_ = np.array([each.problems for each in found], dtype=np.int32)
         self._warn_if_unconverged(context.options.stopping, "classes")
         return self
 
@@ -310,14 +317,6 @@ def _check_fraction(value: Any) -> float:
     if not fraction < 1:
         raise ValueError(f"positive_fraction must be a number above 0 and below 1, not {value!r}")
     return fraction
-
-
-def _unlabelled(y: Any, label: Any) -> Any:
-    """Return which labels stand for none; in an array of text, the label is the text of `unlabeled_label`."""
-    if y.dtype.kind in "US":
-        return y == np.asarray(str(label)).astype(y.dtype.kind)
-    same = y == label
-    return np.full(len(y), False) if np.isscalar(same) else np.asarray(same, dtype=bool)
 
 
 def _assign(numbers: Indices, rows: Indices, found: list[Transduction]) -> Indices:
