@@ -177,7 +177,12 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "QuantileSVR": ("float", "Cost of an error."),
         "RankSVC": ("float", "Cost of the slack of a pair."),
     },
-    "quantile": {"": ("float", "The quantile τ, between 0 and 1.")},
+    "quantile": {
+        "": (
+            "float or list of float",
+            "The quantile τ, between 0 and 1; or several, increasing, of which `predict` returns a column each.",
+        )
+    },
     "nu": {
         "": (
             "float",
