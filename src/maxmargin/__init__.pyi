@@ -23,6 +23,7 @@ from .estimators.active.active_learner import ActiveLearner
 from .estimators.active.active_query import query
 from .estimators.active.importance_weights import importance_weights
 from .estimators.fit_trace import FitTrace, trace
+from .estimators.kernel_rfe import KernelRFE
 from .estimators.linear_path import LinearPath, linear_path
 from .estimators.regularization_path import RegularizationPath, regularization_path
 from .interchange import load, save
@@ -52,6 +53,7 @@ __all__ = [
     "GradientSearchResult",
     "GridSearchResult",
     "KernelApproximationSVC",
+    "KernelRFE",
     "LeaveOneOut",
     "LinearOneClassSVM",
     "LinearPath",

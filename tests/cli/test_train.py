@@ -180,7 +180,8 @@ class TestChoice:
         assert model.classes_.tolist() == [-1, 1]
         assert (model.transduction_[signs == 0] == 1).sum() == 10
         assert (model.C_unlabeled, model.unlabeled_label) == (0.5, 0)
-        assert found["stopping reason"].startswith("a stationary point")
+        assert found["status"] == "finished"
+        assert model.status_.name == "STATIONARY"
         train_json(capsys, "partly.svm", "three", *options[:2], "--unlabelled", 7)
         assert load("three").classes_.tolist() == [-1, 0, 1]
 

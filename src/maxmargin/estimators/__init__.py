@@ -8,6 +8,7 @@
     active               active learning, importance weights
     fit_trace            `maxmargin.trace`: the dual vector after every step of a fit
     from_machine         the estimator of a machine
+    kernel_rfe           `maxmargin.KernelRFE`: recursive feature elimination from the dual variables
     linear_path          `maxmargin.linear_path`: models along a path of C
     left_out_attributes  leave-one-out as attributes of fitted machines
     regularization_path  `maxmargin.regularization_path`: kernel machines for all C

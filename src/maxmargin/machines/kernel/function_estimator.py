@@ -62,8 +62,8 @@ class Regression(NamedTuple):
             return None if targets.ndim == 1 else int(targets.shape[1])
         if targets.ndim > 1:
             raise ValueError(
-                f"several quantiles are functions of one target, but y has {targets.shape[1]} columns: fit an estimator "
-                "to each, for example with sklearn.multioutput.MultiOutputRegressor"
+                f"several quantiles are functions of one target, but y has {targets.shape[1]} columns: fit one to "
+                "each, for example with sklearn.multioutput.MultiOutputRegressor"
             )
         return len(self.levels)
 
