@@ -164,7 +164,11 @@ def make_estimator(options: argparse.Namespace, samples: Samples, remark: Callab
         name, reason = _default_estimator(y)
         remark(f"{reason}: using {name}; --estimator selects another one")
     parameters = parameters_of(name, options, y)
-    if name == "transductive-svc" and "unlabeled_label" not in parameters and set(np.unique(y).tolist()) == {-1, 0, 1}:
+    if (
+        name == "transductive-svc"
+        and "unlabeled_label" not in parameters
+        and set(np.unique(np.asarray(y)).tolist()) == {-1, 0, 1}
+    ):
         remark("the labels are -1, 0 and 1: 0 is taken as unlabelled, as in SVMlight's files; --unlabelled changes it")
         parameters["unlabeled_label"] = 0
     return estimator_class(name)().set_params(**parameters)

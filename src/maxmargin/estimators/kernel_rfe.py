@@ -123,7 +123,7 @@ class KernelRFE(RFE):  # type: ignore[misc]  # scikit-learn has no type hints
         goal = self.n_features_to_select
         goal = features // 2 if goal is None else goal if isinstance(goal, int | np.integer) else int(features * goal)
         step = max(1, int(self.step * features)) if 0.0 < self.step < 1.0 else int(self.step)
-        return max(1, goal), step
+        return max(1, int(goal)), step
 
 
 class _Linear:
@@ -213,7 +213,7 @@ class _Kernel:
 
     def _contribution(self, feature: int, rows: Indices | None = None, columns: Indices | None = None) -> Floats:
         """Return the contributions of a feature to the sums of pairs of samples."""
-        values = self._columns[:, [feature]]
+        values: Any = self._columns[:, [feature]]
         values = values.toarray()[:, 0] if sparse.issparse(values) else values[:, 0]
         left, right = (values if some is None else values[some] for some in (rows, columns))
         return self._kernel.term(left[:, None], right, float(self._gammas[feature]))

@@ -33,7 +33,7 @@ class TransductiveSVC(KernelClassifier):
     between samples of which most have no label. Where classes are clusters, as in texts, a few labels are enough. The
     problem is not convex. The certificate is that of the last of a sequence of convex problems, and the status
     STATIONARY says that no step of the method improves the solution, not that it is the best. Several classes are
-    trained one against the rest. scikit-learn has no counterpart; its semi-supervised estimators take the same data.
+    trained one-vs-rest. scikit-learn has no counterpart; its semi-supervised estimators take the same data.
 
     Parameters
     ----------
@@ -242,7 +242,8 @@ class TransductiveSVC(KernelClassifier):
         self.class_weight_, self._sigmoids_ = np.ones(len(labelled.classes)), None
         if len(left := np.flatnonzero(transduced == -1)):  # rows without weight
             transduced[left] = np.searchsorted(self.classes_, self.predict(X[left]))
-        self.class_fractions_, self._transduction_ = fractions, transduced.astype(np.int32)
+        self.class_fractions_ = fractions
+        self._transduction_: Any = transduced.astype(np.int32)
         self.n_problems_ = np.array([each.problems for each in found], dtype=np.int32)
         self._warn_if_unconverged(context.options.stopping, "classes")
         return self
