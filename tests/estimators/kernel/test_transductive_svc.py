@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from maxmargin import SVC, Status, TransductiveSVC
+from maxmargin import SVC, Status, TransductiveSVC, compare
 
 METHODS = ("label_switching", "concave_convex")
 
@@ -214,6 +214,18 @@ def test_labels_of_plus_and_minus_one():
 def test_wrong_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         TransductiveSVC(**parameters).fit([[0.0], [1.0], [2.0]], [0, -1, 1])
+
+
+def test_there_is_no_single_problem_to_compare_solvers_on():
+    with pytest.raises(ValueError, match="a sequence of problems"):
+        compare(([[0.0], [1.0]], [0, 1]), estimator=TransductiveSVC())
+
+
+def test_no_labels():
+    with pytest.raises(
+        ValueError, match=r"no sample with a positive weight has a label: all are -1 \(unlabeled_label\)"
+    ):
+        TransductiveSVC().fit([[0.0], [1.0]], [-1, -1])
 
 
 def test_fractions_of_several_classes_are_a_dict():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -226,6 +226,11 @@ class TransductiveSVC(KernelClassifier):
         self._validate_labels(y)
         unlabelled = ~self.labelled(y)
         weights = check_sample_weights(sample_weight, X)
+        if not (weights[~unlabelled] > 0).any():
+            raise ValueError(
+                f"no sample with a positive weight has a label: all are {self.unlabeled_label!r} (unlabeled_label); "
+                "training needs at least one labelled sample of each of two classes"
+            )
         labelled = number_classes(y, np.where(unlabelled, 0.0, weights), self._single_class_message)
         of_unlabelled = cost if self.C_unlabeled is None else check_number("C_unlabeled", self.C_unlabeled, above=0)
         costs = np.where(unlabelled, check_costs(of_unlabelled, weights), check_costs(cost, weights))
@@ -283,6 +288,9 @@ class TransductiveSVC(KernelClassifier):
         if not -1.0 < ramp < 1.0:
             raise ValueError(f"ramp must be a number above -1 and below 1, not {self.ramp!r}")
         return check_number("C", self.C, above=0)
+
+    def _two_class(self) -> NoReturn:
+        raise ValueError("TransductiveSVC solves a sequence of problems, of which none is that of SVC; use SVC")
 
     def _single_class_message(self, label: Any) -> str:
         return (
