@@ -8,7 +8,6 @@ from maxmargin.kernels import FunctionKernel, Gaussian, Linear, Points
 from maxmargin.matrices import (
     BiasAugmentedMatrix,
     CachedMatrix,
-    CentredMatrix,
     DifferenceMatrix,
     Float32RowCache,
     FullKernelMatrix,
@@ -16,9 +15,9 @@ from maxmargin.matrices import (
     MulticlassMatrix,
     PrecomputedMatrix,
     RepeatedMatrix,
-    centred,
     make_row_cache,
 )
+from maxmargin.matrices.centred_matrix import CentredMatrix, centred
 from maxmargin.matrices.float32_matrix import Float32Matrix
 from maxmargin.matrices.lazy_row_cache import LazyRowCache
 from maxmargin.matrices.numerics import check_finite, inner

@@ -21,7 +21,8 @@ import numpy as np
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.c_classification import MarginGeometry
 from maxmargin.formulations.formulation import KernelExpansion, bias_constraint, margin_of
-from maxmargin.matrices import CentredMatrix, PrecomputedMatrix, SymmetricMatrix
+from maxmargin.matrices import PrecomputedMatrix, SymmetricMatrix
+from maxmargin.matrices.centred_matrix import CentredMatrix
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Certificate, DualProblem
 

@@ -1,6 +1,5 @@
 from .bias_augmented_matrix import BiasAugmentedMatrix
 from .cached_matrix import CachedMatrix
-from .centred_matrix import CentredMatrix, centred
 from .difference_matrix import DifferenceMatrix
 from .float32_row_cache import Float32RowCache, make_row_cache
 from .full_kernel_matrix import FullKernelMatrix
@@ -16,7 +15,6 @@ __all__ = [
     "NON_FINITE_MESSAGE",
     "BiasAugmentedMatrix",
     "CachedMatrix",
-    "CentredMatrix",
     "DifferenceMatrix",
     "Float32RowCache",
     "FullKernelMatrix",
@@ -26,6 +24,5 @@ __all__ = [
     "RepeatedMatrix",
     "SharedCacheMatrix",
     "SymmetricMatrix",
-    "centred",
     "make_row_cache",
 ]

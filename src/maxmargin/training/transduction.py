@@ -27,7 +27,8 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.formulations import c_classification
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.formulations.ramp_classification import RampClassification
-from maxmargin.matrices import SymmetricMatrix, centred
+from maxmargin.matrices import SymmetricMatrix
+from maxmargin.matrices.centred_matrix import centred
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Counters, DualProblem, Status
 from maxmargin.training.trained_model import TrainedModel
