@@ -34,6 +34,7 @@ from maxmargin import (
     OnlineSVC,
     QuantileSVR,
     RankSVC,
+    TransductiveSVC,
     _native,
 )
 from maxmargin.kernels import Gaussian, Linear
@@ -67,6 +68,7 @@ KERNEL_MODELS = {
     "SVC, 3,000 samples": (SVC(), X_LARGE, Y_LARGE),
     "NuSVC": (NuSVC(nu=0.3), X, TWO),
     "LSSVC": (LSSVC(), X, TWO),
+    "TransductiveSVC": (TransductiveSVC(), X, np.where(np.arange(len(X)) % 4, -1, (TWO + 1) // 2)),
     "SVR": (SVR(), X, TARGETS),
     "SVR, squared loss": (SVR(loss="squared_epsilon_insensitive"), X, TARGETS),
     "NuSVR": (NuSVR(), X, TARGETS),

@@ -29,6 +29,7 @@ from maxmargin.machines.kernel import (
     svc,
     svdd,
     svr,
+    transductive_svc,
 )
 from maxmargin.machines.linear import (
     kernel_approximation_svc,
@@ -137,7 +138,7 @@ def test_commands_of_get_started_run(tmp_path):
         subprocess.run(command, shell=True, cwd=tmp_path, check=True, capture_output=True)
 
 
-ESTIMATORS = [svc, nu_svc, svr, nu_svr, one_class_svm, quantile_svr, svdd, lssvc, lssvr, rank_svc]
+ESTIMATORS = [svc, nu_svc, svr, nu_svr, one_class_svm, quantile_svr, svdd, lssvc, lssvr, rank_svc, transductive_svc]
 ESTIMATORS += [regularization_path, leave_one_out, error_estimates]
 ESTIMATORS += [linear_svc, linear_svr, linear_one_class_svm, linear_path, kernel_approximation_svc, fit_trace]
 ESTIMATORS += [active_learner, active_query, importance_weights]

@@ -32,6 +32,37 @@ SEARCHES = "SVCCV SVRCV OneClassSVMCV LinearSVCCV LinearSVRCV"
 
 #: Parameter → estimators (separated by spaces; "" for all others) → type and text.
 TABLE: dict[str, dict[str, tuple[str, str]]] = {
+    "C_unlabeled": {"": ("float", "Cost of slack of samples without a label; None is `C`.")},
+    "positive_fraction": {
+        "": (
+            "float or dict",
+            "The fraction of unlabelled samples in the class ``classes_[1]``, above 0 and below 1; of several classes, a "
+            "dict from each label to its fraction. None takes the fractions of the labelled samples, by weight: then "
+            "they should be drawn at random. The option ``-p`` of SVMlight.",
+        )
+    },
+    "method": {
+        "": (
+            '{"label_switching", "concave_convex"}',
+            "Joachims' label switching, which gives exactly this fraction of the unlabelled samples the label "
+            "``classes_[1]`` while their cost grows; or the concave–convex procedure of Collobert et al., which solves "
+            "fewer problems, and in which the mean decision value of unlabelled samples is 2 · fraction − 1.",
+        )
+    },
+    "ramp": {
+        "": (
+            "float",
+            "Where y f(x) is below this number, above −1 and below 1, the loss of an unlabelled sample in "
+            '``method="concave_convex"`` is constant.',
+        )
+    },
+    "unlabeled_label": {
+        "": (
+            "int, str or other label",
+            "The label of samples without one: −1 as in ``sklearn.semi_supervised``, in an array of text the text "
+            '``"-1"``. Where −1 is a class, choose another, for example 0 as in SVMlight\'s files.',
+        )
+    },
     "Cs": {
         "SVCCV": (
             "int or list of float",
@@ -155,7 +186,12 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "QuantileSVR": ("float", "Cost of an error."),
         "RankSVC": ("float", "Cost of the slack of a pair."),
     },
-    "quantile": {"": ("float", "The quantile τ, between 0 and 1.")},
+    "quantile": {
+        "": (
+            "float or list of float",
+            "The quantile τ, between 0 and 1; or several, increasing, of which `predict` returns a column each.",
+        )
+    },
     "nu": {
         "": (
             "float",

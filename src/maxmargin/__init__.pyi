@@ -18,11 +18,13 @@ from .estimators import (
     QuantileSVR,
     RankSVC,
     StructuredSVC,
+    TransductiveSVC,
 )
 from .estimators.active.active_learner import ActiveLearner
 from .estimators.active.active_query import query
 from .estimators.active.importance_weights import importance_weights
 from .estimators.fit_trace import FitTrace, trace
+from .estimators.kernel_rfe import KernelRFE
 from .estimators.linear_path import LinearPath, linear_path
 from .estimators.regularization_path import RegularizationPath, regularization_path
 from .interchange import load, save
@@ -52,6 +54,7 @@ __all__ = [
     "GradientSearchResult",
     "GridSearchResult",
     "KernelApproximationSVC",
+    "KernelRFE",
     "LeaveOneOut",
     "LinearOneClassSVM",
     "LinearPath",
@@ -72,6 +75,7 @@ __all__ = [
     "Solution",
     "Status",
     "StructuredSVC",
+    "TransductiveSVC",
     "__version__",
     "blocks",
     "certify",

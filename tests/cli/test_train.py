@@ -99,13 +99,14 @@ class TestModels:
     @pytest.mark.parametrize("estimator", ESTIMATORS)
     def test_every_estimator_resumes_after_a_limit(self, estimator, folder, capsys):
         where = [data_for(estimator), "m.maxmargin"]
-        limit = ["--max-seconds", 0] if estimator == "approximate-svc" else ["--max-iter", 1]
+        starts_anew = estimator in ("approximate-svc", "transductive-svc")
+        limit = ["--max-seconds", 0] if starts_anew else ["--max-iter", 1]
         tol = ["--tol", 1e-5]
         limited = train_json(
             capsys, *where, "--estimator", estimator, *tol, *limit, code=0 if estimator.startswith("ls-") else 3
         )
         load("m.maxmargin").predict(np.zeros((2, 3)))
-        if estimator == "approximate-svc":
+        if starts_anew:
             code, _, err = run(capsys, *where, "--resume")
             assert code == 1
             assert "cannot resume a training" in err
@@ -170,6 +171,22 @@ class TestChoice:
         train_json(capsys, "board.csv", "m", "--class-weight", "balanced", "--estimator", "linear-svc", "--probability")
         assert load("m")[-1].class_weight == "balanced"
         assert load("m").predict_proba([[0.0, 0.0]]).shape == (1, 2)
+
+    def test_zeros_of_svmlight_are_no_labels(self, folder, capsys):
+        X, y = chessboard(60, noise=0.0)
+        signs = np.where(np.arange(60) % 3, 0, 2 * y - 1)
+        lines = [f"{sign} 1:{a} 2:{b}\n" for sign, (a, b) in zip(signs, X.tolist(), strict=True)]
+        (folder / "partly.svm").write_text("".join(lines), encoding="utf-8")
+        options = ["--estimator", "transductive-svc", "--positive-fraction", 0.25, "--unlabelled-cost", 0.5]
+        found = train_json(capsys, "partly.svm", "m", *options)
+        model = load("m")
+        assert model.classes_.tolist() == [-1, 1]
+        assert (model.transduction_[signs == 0] == 1).sum() == 10
+        assert (model.C_unlabeled, model.unlabeled_label) == (0.5, 0)
+        assert found["status"] == "finished"
+        assert model.status_.name == "STATIONARY"
+        train_json(capsys, "partly.svm", "three", *options[:2], "--unlabelled", 7)
+        assert load("three").classes_.tolist() == [-1, 0, 1]
 
     def test_noise_model_of_a_regression(self, folder, capsys):
         train_json(capsys, "values.npz", "m", "--probability")

@@ -24,6 +24,7 @@ from maxmargin import (
     OnlineSVC,
     QuantileSVR,
     RankSVC,
+    TransductiveSVC,
     estimators,
 )
 from maxmargin.datasets import chessboard
@@ -66,6 +67,12 @@ CASES = {
     "one_class_svm large": (OneClassSVM(nu=0.2, probability=True), X_LARGE, None),
     "svdd": (SVDD(nu=0.2), X_TWO, None),
     "rank_svc": (RankSVC(), X_THREE[::3], Y_THREE[::3]),
+    "transductive_svc": (TransductiveSVC(), scaled(X_TWO), np.where(np.arange(len(Y_TWO)) % 9, -1, Y_TWO)),
+    "transductive_svc concave-convex": (
+        TransductiveSVC(method="concave_convex"),
+        scaled(X_TWO),
+        np.where(np.arange(len(Y_TWO)) % 9, -1, Y_TWO),
+    ),
     "lssvc": (LSSVC(), scaled(X_TWO), Y_TWO),
     "lssvc large": (LSSVC(), X_LARGE, Y_LARGE),
     "lssvr": (LSSVR(), scaled(X_TWO), TARGETS),

@@ -32,6 +32,7 @@ from maxmargin import (
     QuantileSVR,
     RankSVC,
     Status,
+    TransductiveSVC,
     estimators,
     kernels,
     solvers,
@@ -51,6 +52,7 @@ ESTIMATORS = {
     "LSSVC": LSSVC(C=2.0),
     "LSSVR": LSSVR(C=2.0),
     "RankSVC": RankSVC(C=0.5),
+    "TransductiveSVC": TransductiveSVC(C=2.0, unlabeled_label=2),
 }
 LINEAR = {
     "LinearSVC": LinearSVC(C=2.0),

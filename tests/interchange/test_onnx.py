@@ -26,6 +26,7 @@ from maxmargin import (
     OneClassSVM,
     QuantileSVR,
     RankSVC,
+    TransductiveSVC,
     kernels,
 )
 from maxmargin.interchange import to_onnx
@@ -48,6 +49,7 @@ MODELS = [
     SVC(multi_class="crammer_singer"),
     NuSVC(nu=0.2),
     LSSVC(),
+    TransductiveSVC(C=2.0),
     SVR(C=3.0),
     NuSVR(),
     QuantileSVR(quantile=0.7),

@@ -17,6 +17,7 @@ from maxmargin.matrices import (
     RepeatedMatrix,
     make_row_cache,
 )
+from maxmargin.matrices.centred_matrix import CentredMatrix, centred
 from maxmargin.matrices.float32_matrix import Float32Matrix
 from maxmargin.matrices.lazy_row_cache import LazyRowCache
 from maxmargin.matrices.numerics import check_finite, inner
@@ -126,6 +127,22 @@ class TestScaledLinear(MatrixContract):
         expected = np.column_stack([X, np.full(len(X), 2.0)]) @ weights / 8
         np.testing.assert_allclose(rows.decisions(weights), expected, rtol=1e-14)
         np.testing.assert_array_equal(X, samples())
+
+
+class TestCentredMatrix(MatrixContract):
+    def make(self):
+        X, shift = samples(), np.linspace(-0.3, 0.5, 12)
+        return CentredMatrix(KernelMatrix(Gaussian(0.5), Points(X)), shift), Gaussian(0.5)(X) - np.add.outer(
+            shift, shift
+        )
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_centred_values_are_inner_products_around_the_mean(stored):
+    X, shares = samples(9), np.repeat([0.25, 0.0], [4, 5])
+    base = PrecomputedMatrix(Linear()(X)) if stored else KernelMatrix(Linear(), Points(X))
+    around = X - shares @ X
+    np.testing.assert_allclose(centred(base, shares).rows(np.arange(9)), around @ around.T, atol=1e-14)
 
 
 class TestBiasAugmentedMatrix(MatrixContract):

@@ -32,6 +32,7 @@ ESTIMATORS: dict[str, EstimatorKind] = {
     "ls-svc": EstimatorKind("LSSVC", "classification"),
     "linear-svc": EstimatorKind("LinearSVC", "classification"),
     "approximate-svc": EstimatorKind("KernelApproximationSVC", "classification"),
+    "transductive-svc": EstimatorKind("TransductiveSVC", "classification"),
     "svr": EstimatorKind("SVR", "regression"),
     "nu-svr": EstimatorKind("NuSVR", "regression"),
     "ls-svr": EstimatorKind("LSSVR", "regression"),
@@ -57,6 +58,10 @@ PARAMETERS = {
     "--penalty": "penalty",
     "--multi-class": "multi_class",
     "--components": "n_components",
+    "--positive-fraction": "positive_fraction",
+    "--unlabelled": "unlabeled_label",
+    "--unlabelled-cost": "C_unlabeled",
+    "--method": "method",
     "--no-intercept": "fit_intercept",
     "--class-weight": "class_weight",
     "--probability": "probability",
@@ -111,6 +116,17 @@ def add_estimator_options(parser: argparse.ArgumentParser) -> None:
         "--class-weight", metavar="WEIGHTS", help="factors on C: balanced, or comma-separated LABEL=NUMBER"
     )
     group.add_argument("--components", type=int, metavar="N", help="number of landmarks of approximate-svc [1000]")
+    group.add_argument(
+        "--unlabelled", type=number_or_word, metavar="LABEL", help="label of samples without one [-1; 0 among -1, 0, 1]"
+    )
+    group.add_argument(
+        "--positive-fraction",
+        type=float,
+        metavar="X",
+        help="fraction of unlabelled samples of the larger label",
+    )
+    group.add_argument("--unlabelled-cost", type=float, metavar="X", help="penalty of their slack [that of -C]")
+    group.add_argument("--method", metavar="NAME", help="label_switching or concave_convex [label_switching]")
     group.add_argument("--no-intercept", action="store_true", help="decision function without an intercept")
     group.add_argument(
         "--probability", action="store_true", help="calibrate probabilities, or the noise model of a regression"
@@ -147,7 +163,15 @@ def make_estimator(options: argparse.Namespace, samples: Samples, remark: Callab
     if name is None:
         name, reason = _default_estimator(y)
         remark(f"{reason}: using {name}; --estimator selects another one")
-    return estimator_class(name)().set_params(**parameters_of(name, options, y))
+    parameters = parameters_of(name, options, y)
+    if (
+        name == "transductive-svc"
+        and "unlabeled_label" not in parameters
+        and set(np.unique(np.asarray(y)).tolist()) == {-1, 0, 1}
+    ):
+        remark("the labels are -1, 0 and 1: 0 is taken as unlabelled, as in SVMlight's files; --unlabelled changes it")
+        parameters["unlabeled_label"] = 0
+    return estimator_class(name)().set_params(**parameters)
 
 
 def _default_estimator(y: Any) -> tuple[str, str]:

@@ -12,6 +12,7 @@ import numpy as np
 from maxmargin import _sparse as sparse
 from maxmargin.cli.data import label_name
 from maxmargin.deadline import Deadline, TimeLimitReachedError
+from maxmargin.problems import Status
 
 #: Limit on the listed classes.
 MAX_LISTED_CLASSES = 20
@@ -166,7 +167,7 @@ def _without_certificate(model: Any) -> dict[str, Any]:
 def _stopping_reason(model: Any) -> str:
     statuses = _as_list(getattr(model, "status_", []))
     unconverged = [status for status in statuses if not status.converged]
-    reason: str = unconverged[0].value if unconverged else "the stopping tolerance was reached"
+    reason: str = (unconverged or statuses or [Status.CONVERGED])[0].value
     several = unconverged and len(statuses) > 1
     return f"{reason} ({len(unconverged)} of {len(statuses)} problems)" if several else reason
 

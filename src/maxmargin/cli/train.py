@@ -17,6 +17,8 @@ from time import perf_counter
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from maxmargin.cli import data, out_of_core, training_progress
 from maxmargin.cli.estimator_options import (
     add_estimator_options,
@@ -323,4 +325,8 @@ def _training_score(model: Any, samples: Samples) -> dict[str, float]:
     cost = vectors * (samples.X.nnz if samples.is_sparse else samples.X.size)
     if cost > MAX_SCORE_OPERATIONS or not (is_classifier(model) or is_regressor(model)):
         return {}
-    return {"training accuracy" if is_classifier(model) else "training R2": model.score(samples.X, samples.y)}
+    X, y = samples.X, samples.y
+    if hasattr(model, "labelled"):
+        rows = model.labelled(y)
+        X, y = X[rows], np.asarray(y)[rows]
+    return {"training accuracy" if is_classifier(model) else "training R2": model.score(X, y)}

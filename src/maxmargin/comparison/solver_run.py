@@ -11,6 +11,7 @@ from maxmargin.solvers import StoppingRule
 #: Short names of the statuses, for tables.
 OUTCOMES = {
     Status.CONVERGED: "converged",
+    Status.STATIONARY: "stationary",
     Status.MAX_ITERATIONS: "iteration limit",
     Status.MAX_SECONDS: "time limit",
     Status.STOPPED: "stopped",

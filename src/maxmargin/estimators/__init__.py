@@ -2,13 +2,14 @@
 
     base                 what scikit-learn's interface adds to a machine
     sklearn_callbacks    scikit-learn's callbacks
-    kernel               SVC, NuSVC, SVR, NuSVR, LSSVC, LSSVR, QuantileSVR, OneClassSVM, SVDD, RankSVC
+    kernel               SVC, NuSVC, SVR, NuSVR, LSSVC, LSSVR, QuantileSVR, OneClassSVM, SVDD, RankSVC, TransductiveSVC
     linear               LinearSVC, LinearSVR, LinearOneClassSVM, KernelApproximationSVC
     structured           StructuredSVC
     online               OnlineSVC, OnlineOneClassSVM
     active               active learning, importance weights
     fit_trace            `maxmargin.trace`: the dual vector after every step of a fit
     from_machine         the estimator of a machine
+    kernel_rfe           `maxmargin.KernelRFE`: recursive feature elimination from the dual variables
     linear_path          `maxmargin.linear_path`: models along a path of C
     left_out_attributes  leave-one-out as attributes of fitted machines
     regularization_path  `maxmargin.regularization_path`: kernel machines for all C
@@ -27,6 +28,7 @@ from maxmargin.estimators.kernel import (
     OneClassSVM,
     QuantileSVR,
     RankSVC,
+    TransductiveSVC,
 )
 from maxmargin.estimators.linear import KernelApproximationSVC, LinearOneClassSVM, LinearSVC, LinearSVR
 from maxmargin.estimators.online.online_one_class_svm import OnlineOneClassSVM
@@ -51,4 +53,5 @@ __all__ = [
     "QuantileSVR",
     "RankSVC",
     "StructuredSVC",
+    "TransductiveSVC",
 ]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from sklearn.metrics import d2_pinball_score
+
 from maxmargin.estimators.base import Classifier, Estimator, OutlierDetector, Regressor
 from maxmargin.estimators.left_out_attributes import LeftOutAttributes
 from maxmargin.machines.kernel import (
@@ -17,6 +20,7 @@ from maxmargin.machines.kernel import (
     svc,
     svdd,
     svr,
+    transductive_svc,
 )
 
 
@@ -29,6 +33,10 @@ class NuSVC(LeftOutAttributes, Classifier, nu_svc.NuSVC):  # noqa: D101
 
 
 class LSSVC(LeftOutAttributes, Classifier, lssvc.LSSVC):  # noqa: D101
+    pass
+
+
+class TransductiveSVC(Classifier, transductive_svc.TransductiveSVC):  # noqa: D101
     pass
 
 
@@ -45,7 +53,13 @@ class LSSVR(LeftOutAttributes, Regressor, lssvr.LSSVR):  # noqa: D101
 
 
 class QuantileSVR(Regressor, quantile_svr.QuantileSVR):  # noqa: D101
-    pass
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R² of the predictions; of several quantiles the mean of D², the same for the pinball loss."""
+        if not self._several:
+            return float(super().score(X, y, sample_weight))
+        columns = zip(self.quantile, self.predict(X).T, strict=True)
+        scores = [d2_pinball_score(y, values, sample_weight=sample_weight, alpha=level) for level, values in columns]
+        return float(np.mean(scores))
 
 
 class OneClassSVM(LeftOutAttributes, OutlierDetector, one_class_svm.OneClassSVM):  # noqa: D101

@@ -33,6 +33,7 @@ from maxmargin.machines.kernel.rank_svc import RankSVC
 from maxmargin.machines.kernel.svc import SVC
 from maxmargin.machines.kernel.svdd import SVDD
 from maxmargin.machines.kernel.svr import SVR
+from maxmargin.machines.kernel.transductive_svc import TransductiveSVC
 from maxmargin.machines.linear.kernel_approximation_svc import KernelApproximationSVC
 from maxmargin.machines.linear.linear_estimator import LinearEstimator
 from maxmargin.machines.linear.linear_one_class_svm import LinearOneClassSVM
@@ -44,7 +45,7 @@ from maxmargin.training.joined_models import JoinedModels
 MACHINES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        *(SVC, NuSVC, LSSVC, SVR, NuSVR, LSSVR, QuantileSVR, OneClassSVM, SVDD, RankSVC),
+        *(SVC, NuSVC, LSSVC, SVR, NuSVR, LSSVR, QuantileSVR, OneClassSVM, SVDD, RankSVC, TransductiveSVC),
         *(LinearSVC, LinearSVR, LinearOneClassSVM, KernelApproximationSVC),
     )
 }
@@ -91,6 +92,11 @@ ATTRIBUTES: dict[type, dict[str, Check]] = {
         "n_iter_": integers("models"),
         "_models_": check.trained_models("models"),
         "_sigmoids_": check.sigmoids,
+    },
+    TransductiveSVC: {
+        "class_fractions_": floats("classes"),
+        "n_problems_": integers("models"),
+        "_transduction_": integers("transduced", below="classes"),
     },
     FunctionEstimator: {
         "_outputs_": check.outputs,

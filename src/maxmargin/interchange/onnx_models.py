@@ -19,6 +19,7 @@ from maxmargin.kernels import Linear
 from maxmargin.machines.kernel.function_estimator import KernelRegressor
 from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
 from maxmargin.machines.kernel.one_class_svm import OneClassSVM
+from maxmargin.machines.kernel.quantile_svr import QuantileSVR
 from maxmargin.machines.kernel.rank_svc import RankSVC
 from maxmargin.machines.kernel.svdd import SVDD
 from maxmargin.machines.linear.kernel_approximation_svc import KernelApproximationSVC
@@ -67,6 +68,9 @@ def _results(graph: Graph, model: Any, samples: str) -> dict[str, str]:
         probabilities = add_probabilities(graph, decision, model.probA_, model.probB_, len(model.classes_))
         label = graph("ArgMax", probabilities, axis=1, keepdims=0)
         return {"label": label, "scores": results["scores"], "probabilities": probabilities}
+    if isinstance(model, QuantileSVR) and model._several:
+        count = graph.constant(np.array([len(model.intercept_)], dtype=np.int64))
+        return {"prediction": graph.several("TopK", 2, decision, count, axis=1, largest=0, sorted=1)[0]}
     if isinstance(model, REGRESSORS):
         return {"prediction": decision if len(model.intercept_) > 1 else _flat(graph, decision)}
     if isinstance(model, SVDD):

@@ -2,7 +2,7 @@
 
 - `symmetric_matrix`: the protocols `SymmetricMatrix` and `Float32Columns`, the base class of wrapped matrices
 - `kernel_matrix`, `precomputed_matrix`, `full_kernel_matrix`: values from a kernel or an array
-- `bias_augmented_matrix`, `signed_matrix`, `scaled_matrix`, `repeated_matrix`, `difference_matrix`,
+- `bias_augmented_matrix`, `centred_matrix`, `signed_matrix`, `scaled_matrix`, `repeated_matrix`, `difference_matrix`,
   `multiclass_matrix`: derived
 - `cached_matrix`, `lazy_row_cache`, `shared_cache_matrix`, `class_kernel_cache`: row caches within a byte budget
 - `float32_row_cache`, `float32_matrix`: float32 rows and values for the block solver

@@ -12,6 +12,10 @@ class Status(Enum):
     """How a solve ended. The value is the sentence that a user reads."""
 
     CONVERGED = "the stopping tolerance was reached"
+    STATIONARY = (
+        "a stationary point of a problem that is not convex: no step of the method improves it, but another point may "
+        "be better; the certificate is that of the last convex problem, whose tolerance was reached"
+    )
     MAX_ITERATIONS = "the limit on iterations was reached; raise max_iter to go on"
     MAX_SECONDS = "the time limit was reached; raise max_seconds to go on"
     STOPPED = "the callback asked to stop"
@@ -29,7 +33,7 @@ class Status(Enum):
     @property
     def converged(self) -> bool:
         """Whether the solver reports that its tolerance was reached."""
-        return self is Status.CONVERGED
+        return self in (Status.CONVERGED, Status.STATIONARY)
 
 
 @dataclass(frozen=True)

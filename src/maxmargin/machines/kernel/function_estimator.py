@@ -46,12 +46,32 @@ class Regression(NamedTuple):
         The number of dual variables per sample.
     pose : callable
         From a matrix, the targets and the costs of its samples to the dual problem.
+    levels : tuple of callables, optional
+        In place of `pose`: one for each of several functions of the same targets.
     """
 
     formulation: Formulation
     cost: float
     variables: int
     pose: Callable[[SymmetricMatrix, Floats, Floats], DualProblem]
+    levels: tuple[Callable[[SymmetricMatrix, Floats, Floats], DualProblem], ...] = ()
+
+    def functions(self, targets: Floats) -> int | None:
+        """Return how many functions there are, None for a single one."""
+        if not self.levels:
+            return None if targets.ndim == 1 else int(targets.shape[1])
+        if targets.ndim > 1:
+            raise ValueError(
+                f"several quantiles are functions of one target, but y has {targets.shape[1]} columns: fit one to "
+                "each, for example with sklearn.multioutput.MultiOutputRegressor"
+            )
+        return len(self.levels)
+
+    def pose_function(self, matrix: SymmetricMatrix, columns: Floats, costs: Floats, number: int) -> DualProblem:
+        """Return the problem of one of the functions; `columns` has the targets of each, or one column for all."""
+        if self.levels:
+            return self.levels[number](matrix, columns[:, 0], costs)
+        return self.pose(matrix, columns[:, number], costs)
 
 
 class FunctionEstimator(KernelEstimator):
@@ -202,10 +222,10 @@ class KernelRegressor(FunctionEstimator):
         self._fit_outputs(
             X,
             weights,
-            lambda matrix, rows, output: regression.pose(matrix, columns[rows, output], costs[rows]),
+            lambda matrix, rows, output: regression.pose_function(matrix, columns[rows], costs[rows], output),
             regression.formulation,
             regression.variables,
-            None if targets.ndim == 1 else targets.shape[1],
+            regression.functions(targets),
             bool(np.isfinite(regression.cost)),
             lambda problems, validation: self._estimate_noise(
                 problems, regression.formulation, columns, weights, validation

@@ -5,6 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from maxmargin._typing import Floats
 from maxmargin.formulations import quantile_regression
 from maxmargin.machines.kernel.function_estimator import KernelRegressor, Regression
 from maxmargin.machines.validation.parameters import check_number
@@ -16,10 +19,15 @@ class QuantileSVR(KernelRegressor):
     Minimise ½‖w‖² + C Σ ρ_τ(y_i − f(x_i)) with the pinball loss ρ_τ(e) = τ e where e > 0, else (τ − 1) e. Two of them
     make a prediction interval. scikit-learn has it for linear functions only (``QuantileRegressor``).
 
+    With several quantiles there is a function for each, on shared kernel values. Functions of a higher quantile may
+    fall below those of a lower one; predictions are therefore sorted (Chernozhukov, Fernández-Val & Galichon 2010). So
+    they never cross, for any sample, and the sum of their pinball losses is at most that of the functions, for any
+    target.
+
     Parameters
     ----------
-    quantile : float, default=0.5
-        The quantile τ, between 0 and 1.
+    quantile : float or list of float, default=0.5
+        The quantile τ, between 0 and 1; or several, increasing, of which `predict` returns a column each.
     C : float, default=1.0
         Cost of an error.
     kernel : str, Kernel or callable, default="rbf"
@@ -82,7 +90,7 @@ class QuantileSVR(KernelRegressor):
 
     Attributes
     ----------
-    certificate_ : Certificate, or a list with one per output
+    certificate_ : Certificate, or a list with one per output or quantile
         ``primal``, ``dual``, ``gap`` and ``violation`` of the solution, and each variable's share of the gap.
         Computed when first read; an error if the training data were changed since.
     geometry_ : QuantileGeometry, or a list with one per output
@@ -107,7 +115,7 @@ class QuantileSVR(KernelRegressor):
     def __init__(
         self,
         *,
-        quantile: float = 0.5,
+        quantile: Any = 0.5,
         C: float = 1.0,
         kernel: Any = "rbf",
         degree: int = 3,
@@ -153,9 +161,28 @@ class QuantileSVR(KernelRegressor):
         self.checkpoint_seconds = checkpoint_seconds
         self.device = device
 
+    @property
+    def _several(self) -> bool:
+        """Whether there is a function for each of several quantiles."""
+        return np.ndim(self.quantile) > 0
+
+    def _decide(self, X: Any) -> Floats:
+        values = super()._decide(X)
+        return np.sort(values, axis=1) if self._several else values
+
     def _regression(self) -> Regression:
-        cost, quantile = check_number("C", self.C, above=0), check_number("quantile", self.quantile, above=0)
-        if not quantile < 1:
-            raise ValueError(f"quantile must be a number above 0 and below 1, not {self.quantile!r}")
-        pose = partial(quantile_regression.pose, quantile=quantile, fit_intercept=self.fit_intercept)
-        return Regression(quantile_regression, cost, 1, pose)
+        cost = check_number("C", self.C, above=0)
+        levels = [_check_quantile(level) for level in (self.quantile if self._several else [self.quantile])]
+        if not levels or np.any(np.diff(levels) <= 0):
+            raise ValueError(f"several quantiles must be increasing numbers, not {self.quantile!r}")
+        poses = [
+            partial(quantile_regression.pose, quantile=level, fit_intercept=self.fit_intercept) for level in levels
+        ]
+        return Regression(quantile_regression, cost, 1, poses[0], tuple(poses) if self._several else ())
+
+
+def _check_quantile(value: Any) -> float:
+    quantile = check_number("quantile", value, above=0)
+    if not quantile < 1:
+        raise ValueError(f"quantile must be a number above 0 and below 1, not {value!r}")
+    return quantile
