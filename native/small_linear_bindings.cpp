@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "data_rows.hpp"
+#include "ridged_newton.hpp"
 #include "small_ascent.hpp"
 
 namespace maxmargin {
@@ -168,6 +169,45 @@ SmallLinearResult solve_small_linear(const DataRows& features, const BoxProblem&
   });
 }
 
+// ---- squared losses ---------------------------------------------------------------------------------------------
+
+// Solve a problem with a ridge everywhere and certify the solution. One that is not suitable is returned without steps.
+SmallLinearResult solve_ridged(const DataRows& features, const BoxProblem& problem, const SmallLinearArrays& arrays,
+                               Vector<const double> squared_norms, const RidgedNewtonOptions& options) {
+  problem.require_objective();
+  const std::int64_t n = problem.size(), width = features.width;
+  require(features.count() == n && length(arrays.dual) == n && length(squared_norms) == n,
+          "there must be a row for every variable");
+  require(length(arrays.weights) == width + 1, "weights must include the constant feature");
+  Memory().of(features, problem, arrays).reads("squared_norms", squared_norms).require_disjoint();
+  if (!is_suitable(problem) || !(problem.ridge.data()[0] > 0.0)) return {};
+  return with_rows(features, [&](auto rows, const auto& loops) {
+    nb::gil_scoped_release unlocked;
+    SmallLinearResult result;
+    std::int64_t longest = 0;
+    const std::int64_t *row_of = features.at(), distinct = is_repeated(row_of, n) ? n / 2 : n;
+    for (std::int64_t i = 0; i < distinct; ++i) {
+      if (!ordinary(squared_norms.data()[i])) return result;
+      longest = std::max(longest, stored_in(rows, row_of ? row_of[i] : i));
+    }
+    const double *linear = problem.linear.data(), *lower = problem.lower.data(), *upper = problem.upper.data(),
+                 *ridge = problem.ridge.data();
+    const bool grouped = problem.groups == 1;
+    double *w = arrays.weights.data(), *b = arrays.dual.data();
+    RidgedNewton solver(rows, loops, features.dense(),
+                        {n, distinct, width, row_of, linear, lower, upper, ridge, grouped}, options);
+    result.outcome = solver.solve(b);
+    std::copy(solver.weights().begin(), solver.weights().end(), w);
+    std::vector<double> dual_weights(width + 1), decisions(n), product(n);
+    solver.products(b, dual_weights.data(), decisions.data(), product.data());
+    result.certificate =
+        level.linear->certify({n, width, longest, linear, lower, upper, ridge, b, w, dual_weights.data(),
+                               decisions.data(), product.data(), squared_norms.data(), options.constant, grouped,
+                               arrays.slack.data(), arrays.residual.data(), nullptr});
+    return result;
+  });
+}
+
 // ---- dual coordinate ascent -------------------------------------------------------------------------------------
 
 // Solve a problem without a group and certify the solution. One that is not suitable is returned without steps.
@@ -239,6 +279,9 @@ void define_small_linear(nb::module_& m) {
   define_arguments<SmallAscentOptions, double, double, double, double, std::int64_t>(
       m, "SmallAscentOptions", nb::arg("constant"), nb::arg("relative_gap"), nb::arg("gap"), nb::arg("max_remaining"),
       nb::arg("max_passes"));
+  define_arguments<RidgedNewtonOptions, double, double, double, std::int64_t, double, int>(
+      m, "RidgedNewtonOptions", nb::arg("constant"), nb::arg("relative_gap"), nb::arg("gap"), nb::arg("max_steps"),
+      nb::arg("max_seconds"), nb::arg("threads"));
   nb::class_<SmallLinearResult>(m, "SmallLinearResult")
       .def_prop_ro("converged", [](const SmallLinearResult& r) { return r.outcome.converged; })
       .def_prop_ro("steps", [](const SmallLinearResult& r) { return r.outcome.steps; })
@@ -261,6 +304,8 @@ void define_small_linear(nb::module_& m) {
   m.def("certify_linear", &certify_linear, nb::arg("problem"), nb::arg("arrays"), nb::arg("constant"),
         nb::arg("longest_row"));
   m.def("solve_small_linear", &solve_small_linear, nb::arg("rows"), nb::arg("problem"), nb::arg("arrays"),
+        nb::arg("options"));
+  m.def("solve_ridged", &solve_ridged, nb::arg("rows"), nb::arg("problem"), nb::arg("arrays"), exact("squared_norms"),
         nb::arg("options"));
   m.def("solve_small_by_ascent", &solve_small_by_ascent, nb::arg("rows"), nb::arg("problem"), nb::arg("arrays"),
         exact("squared_norms"), nb::arg("options"));

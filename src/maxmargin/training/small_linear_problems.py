@@ -19,6 +19,7 @@ import numpy as np
 from maxmargin import _native
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Indices
+from maxmargin.deadline import seconds_until_deadline
 from maxmargin.formulations.formulation import bias_of
 from maxmargin.matrices.features import Features
 from maxmargin.problems import Certificate, Counters, DualProblem, Progress, Solution, Status
@@ -103,6 +104,8 @@ def are_small(rows: int, features: int) -> bool:
 
 def choose_method(problem: DualProblem, rows: Features) -> type[SmallFit] | None:
     """Return the method for a small problem, None if it is left to the pipeline."""
+    if problem.ridged and not problem.kinked and first_step_cost(rows) <= MAX_CHEAP_STEP_PASSES:
+        return RidgedNewtonFit
     small = step_multiplications(problem, rows) <= MAX_STEP_MULTIPLICATIONS
     if small and rows.width <= MAX_NEWTON_FEATURES:
         return NewtonFit
@@ -212,6 +215,28 @@ class NewtonFit(SmallFit):
             compressed=stays_compressed(self.problem, self.rows),
         )
         return _native.solve_small_linear(self.rows.native, self.problem.native, arrays, options)
+
+
+class RidgedNewtonFit(SmallFit):
+    """The semismooth Newton method for squared losses."""
+
+    max_steps = MAX_STEPS
+
+    def _solve(
+        self, arrays: _native.SmallLinearArrays, relative_gap: float, max_steps: int
+    ) -> _native.SmallLinearResult:
+        rows = self.rows
+        options = _native.RidgedNewtonOptions(
+            constant=rows.constant,
+            relative_gap=relative_gap,
+            gap=self.rule.gap or 0.0,
+            max_steps=max_steps,
+            max_seconds=seconds_until_deadline(),
+            threads=rows.threads_for(rows.stored),
+        )
+        return _native.solve_ridged(
+            rows.native, self.problem.native, arrays, rows.known_squared_norms(), options
+        )
 
 
 class AscentFit(SmallFit):
