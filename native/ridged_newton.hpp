@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "data_rows.hpp"
@@ -25,7 +26,7 @@ constexpr int kMaxMomentUpdates = 8;
 
 // A sample has a sixteenth of the rows, at least so many and so many for each weight, and is used for so many times
 // more.
-constexpr std::int64_t kSampledOneIn = 16, kLeastSample = 500, kLeastSamplePerWeight = 10, kLeastSampleRatio = 4;
+constexpr std::int64_t kSampledOneIn = 16, kLeastSample = 500, kLeastSamplePerWeight = 10, kLeastSampleRatio = 12;
 constexpr double kSampleGap = 1e-2;  // the relative gap to which it is solved
 
 constexpr double kBalanced = 1e-14;  // the sum of responses relative to that of their magnitudes at the best offset
@@ -52,74 +53,72 @@ struct RidgedProblem {
 
 template <class Rows> class RidgedNewton {
  public:
+  // `dual` is for the responses, `slack` for the slacks of the variables, `buffer` for numbers of each row.
   RidgedNewton(const Rows& rows, const RowLoops<Rows>& loops, bool dense, const RidgedProblem& problem,
-               const RidgedNewtonOptions& options)
+               const RidgedNewtonOptions& options, double* dual, double* slack, double* buffer)
       : rows_(rows),
         loops_(loops),
-        dense_(dense),
         p_(problem),
         o_(options),
         n_(problem.variables),
         m_(problem.rows_count),
         d_(problem.width),
         parts_(m_ < 2 * kRowsPerChunk ? 1 : options.threads),
-        deadline_(std::chrono::steady_clock::now()) {
-    for (std::vector<double>* of_variables : {&slack_, &old_slack_, &response_}) of_variables->resize(n_);
-    for (std::vector<double>* of_rows : {&decisions_, &old_decisions_, &sums_, &old_sums_, &counted_, &factors_, &centre_})
-      of_rows->resize(m_);
+        begun_(std::chrono::steady_clock::now()),
+        response_(dual),
+        slack_(slack),
+        change_(buffer),
+        decisions_(m_),
+        old_decisions_(m_),
+        sums_of_rows_(n_ > m_ ? m_ : 0),
+        sums_(n_ > m_ ? sums_of_rows_.data() : dual),
+        sides_(m_),
+        counted_sides_(m_),
+        origin_(d_),
+        moments_(d_),
+        square_(d_ * d_),
+        matrix_((d_ + 1) * (d_ + 1)),
+        shifted_(dense && problem.grouped),
+        moment_buffer_(dense ? kMomentRows * (d_ + kMomentPadding) : 0) {
     for (std::vector<double>* of_weights : {&weights_, &old_weights_, &dual_weights_, &old_dual_weights_, &gradient_,
                                             &direction_, &product_})
       of_weights->resize(d_ + 1);
-    sides_.resize(m_);
-    old_sides_.resize(m_);
-    changed_.reserve(m_);
-    origin_.resize(d_);
-    moments_.resize(d_);
-    square_.resize(d_ * d_);
-    matrix_.resize((d_ + 1) * (d_ + 1));
     unit_ = *std::min_element(p_.ridge, p_.ridge + n_);
     equal_ridges_ = std::all_of(p_.ridge, p_.ridge + n_, [&](double ridge) { return ridge == unit_; });
   }
 
-  // The responses are written to `dual`. Not converged: after many or short steps, or the limits.
-  SmallLinearOutcome solve(double* dual) {
-    std::fill_n(dual, n_, 0.0);
+  // Not converged: after many or short steps, or the limits. Then the dual vector is feasible, and no worse than 0.
+  SmallLinearOutcome solve() {
     out_.rounds = 1;
     evaluate(start());
     int steps = 0;
-    while (!converged(dual)) {
+    while (!converged()) {
       const bool limited = out_.steps >= o_.max_steps || late();
       if (!limited && short_steps_ < kMaxShortLengths && steps++ < kMaxRidgedSteps && step()) continue;
-      if (p_.grouped) {  // a feasible dual vector
-        move_to_best_offset();
-        evaluate(false);
-        std::copy(response_.begin(), response_.end(), dual);
+      if (p_.grouped) move_to_best_offset();
+      evaluate(false);
+      if (dual_ < 0.0) {
+        std::fill_n(response_, n_, 0.0);
+        std::fill(dual_weights_.begin(), dual_weights_.end(), 0.0);
       }
-      return out_;
+      break;
     }
     return out_;
   }
 
   const std::vector<double>& weights() const { return weights_; }
-  double offset() const { return offset_; }
+  const std::vector<double>& dual_weights() const { return dual_weights_; }
 
-  // The weights of the dual vector, and of each variable the decision values of the weights without the offset, and of
-  // the weights of the dual vector: all computed from the rows, not updated.
-  void products(const double* dual, double* dual_weights, double* of_weights, double* of_dual) {
-    if (out_.converged)
-      std::copy(dual_weights_.begin(), dual_weights_.end(), dual_weights);
-    else
-      combine(dual, dual_weights);
-    if (fresh_decisions_ && !p_.grouped)
-      copy_to_variables(decisions_.data(), of_weights);
-    else
-      decide(weights_.data(), of_weights);
-    decide(dual_weights, of_dual);
+  // The decision values of the weights without the offset, and those of the weights of the dual vector, of each row.
+  std::pair<const double*, const double*> products() {
+    if (p_.grouped || !fresh_decisions_) decide(weights_, decisions_);
+    decide(dual_weights_, old_decisions_);
+    return {decisions_.data(), old_decisions_.data()};
   }
 
  private:
   bool late() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - deadline_).count() > o_.max_seconds;
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count() > o_.max_seconds;
   }
 
   // ---- the start ------------------------------------------------------------------------------------------------
@@ -154,12 +153,12 @@ template <class Rows> class RidgedNewton {
     const double scale = static_cast<double>(m_) / static_cast<double>(count);
     const std::int64_t copies = n_ / m_, variables = copies * count;
     std::vector<std::int64_t> row(count);
-    std::vector<double> numbers(4 * variables), dual(variables);
+    std::vector<double> numbers(7 * variables);
     double *linear = numbers.data(), *lower = linear + variables, *upper = lower + variables,
-           *ridge = upper + variables;
+           *ridge = upper + variables, *dual = ridge + variables, *slack = dual + variables, *buffer = slack + variables;
     for (std::int64_t k = 0; k < variables; ++k) {
       const std::int64_t from = k / count * m_ + chosen[k % count];
-      if (k < count) row[k] = p_.row ? p_.row[from] : from;
+      if (k < count) row[k] = row_of(from);
       linear[k] = p_.linear[from];
       lower[k] = scale * p_.lower[from];
       upper[k] = scale * p_.upper[from];
@@ -168,39 +167,49 @@ template <class Rows> class RidgedNewton {
     RidgedNewtonOptions options = o_;
     options.relative_gap = std::max(kSampleGap, o_.relative_gap);
     options.gap = 0.0;
-    RidgedNewton of_sample(rows_, loops_, dense_,
-                           {variables, count, d_, row.data(), linear, lower, upper, ridge, p_.grouped}, options);
-    out_.steps = of_sample.solve(dual.data()).steps;
+    RidgedNewton of_sample(rows_, loops_, !moment_buffer_.empty(),
+                           {variables, count, d_, row.data(), linear, lower, upper, ridge, p_.grouped}, options, dual,
+                           slack, buffer);
+    out_.steps = of_sample.solve().steps;
     weights_ = of_sample.weights_;
     offset_ = of_sample.offset_;
   }
 
   // ---- passes over the rows -------------------------------------------------------------------------------------
 
-  const std::int64_t* row() const { return p_.row; }
+  std::int64_t row_of(std::int64_t i) const { return p_.row ? p_.row[i] : i; }
+
+  // Call add(begin, end, part, sums) with zeros of `size` for each part, and add them up in out.
+  template <class Add> void sum_parts(std::int64_t size, double* out, Add add) {
+    std::vector<double> others(static_cast<std::size_t>(parts_ - 1) * size);
+    std::fill_n(out, size, 0.0);
+    in_parts(parts_, m_, [&](std::int64_t begin, std::int64_t end, int part) {
+      add(begin, end, part, part ? others.data() + (part - 1) * size : out);
+    });
+    for (int part = 1; part < parts_; ++part)
+      for (std::int64_t j = 0; j < size; ++j) out[j] += others[(part - 1) * size + j];
+  }
 
   // Slacks, responses and sides at the current weights and offset. Decision values are computed, or known already; if
   // `combine`, the weights of the responses are computed as well.
   void respond(bool decide, bool combine = false) {
     std::vector<ResponseSums> sums(parts_);
-    std::vector<double> totals(parts_), others(combine ? static_cast<std::size_t>(parts_ - 1) * d_ : 0);
-    if (combine) std::fill_n(dual_weights_.data(), d_ + 1, 0.0);
+    std::vector<double> totals(parts_);
     const double shift = o_.constant * weights_[d_] + offset_;
-    in_parts(parts_, m_, [&](std::int64_t begin, std::int64_t end, int part) {
-      double* own = part ? others.data() + (part - 1) * d_ : dual_weights_.data();
+    sum_parts(combine ? d_ : 0, dual_weights_.data(), [&](std::int64_t begin, std::int64_t end, int part, double* own) {
+      double total = 0.0;
       for (std::int64_t first = begin; first < end; first += kRowsAtOnce) {
         const std::int64_t last = std::min(first + kRowsAtOnce, end);
         if (decide) {
-          loops_.decisions(rows_, row(), first, last, weights_.data(), decisions_.data());
+          loops_.decisions(rows_, p_.row, first, last, weights_.data(), decisions_.data());
           for (std::int64_t i = first; i < last; ++i) decisions_[i] += shift;
         }
         for (std::int64_t k = 0; k < n_; k += m_) respond_block(k, first, last, sums[part]);
-        for (std::int64_t i = first; i < last; ++i) totals[part] += sums_[i];
-        if (combine) loops_.combine(rows_, row(), first, last, sums_.data(), own);
+        for (std::int64_t i = first; i < last; ++i) total += sums_[i];
+        if (combine) loops_.combine(rows_, p_.row, first, last, sums_, own);
       }
+      totals[part] = total;
     });
-    for (int part = 1; part < parts_ && combine; ++part)
-      for (std::int64_t j = 0; j < d_; ++j) dual_weights_[j] += others[(part - 1) * d_ + j];
     of_responses_ = {};
     sum_ = 0.0;
     for (int part = 0; part < parts_; ++part) {
@@ -210,54 +219,53 @@ template <class Rows> class RidgedNewton {
       of_responses_.absolute_sum += sums[part].absolute_sum;
       sum_ += totals[part];
     }
-    dual_weights_[d_] = o_.constant * sum_;
     if (decide) fresh_decisions_ = true;
   }
 
   // Variables k + first … k + last of rows first … last. The side has two bits for each variable: off its lower and off
   // its upper bound.
   void respond_block(std::int64_t k, std::int64_t first, std::int64_t last, ResponseSums& sums) {
-    const SmoothedProblem variables{p_.linear + k, p_.lower + k,    p_.upper + k,      p_.ridge + k,
-                                    centre_.data(), nullptr,         nullptr,           0.0,
-                                    slack_.data() + k, response_.data() + k};
-    level.linear->respond(variables, decisions_.data(), first, last, sums, nullptr);
-    const double *beta = response_.data() + k, *lower = p_.lower + k, *upper = p_.upper + k;
-    const int place = k ? 2 : 0;
+    const double *linear = p_.linear + k, *lower = p_.lower + k, *upper = p_.upper + k;
+    double* response = response_ + k;
+    level.linear->respond({linear, lower, upper, p_.ridge + k, linear, nullptr, nullptr, 0.0, slack_ + k, response},
+                          decisions_.data(), first, last, sums, nullptr);
     for (std::int64_t i = first; i < last; ++i) {
-      const int side = (int{beta[i] > lower[i]} | int{beta[i] < upper[i]} << 1) << place;
-      sums_[i] = (k ? sums_[i] : 0.0) + beta[i];
-      sides_[i] = static_cast<std::uint8_t>((k ? sides_[i] : 0) | side);
+      const int side = int{response[i] > lower[i]} | int{response[i] < upper[i]} << 1;
+      sides_[i] = static_cast<std::uint8_t>(k ? sides_[i] | side << 2 : side);
     }
+    if (n_ == m_) return;
+    for (std::int64_t i = first; i < last; ++i) sums_of_rows_[i] = (k ? sums_of_rows_[i] : 0.0) + response[i];
   }
 
-  // out = Fᵀb, computed anew.
-  void combine(const double* dual, double* out) {
-    std::vector<double> others(static_cast<std::size_t>(parts_ - 1) * d_), totals(parts_);
-    std::fill_n(out, d_ + 1, 0.0);
-    in_parts(parts_, m_, [&](std::int64_t begin, std::int64_t end, int part) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        sums_[i] = dual[i] + (n_ > m_ ? dual[m_ + i] : 0.0);
-        totals[part] += sums_[i];
-      }
-      loops_.combine(rows_, row(), begin, end, sums_.data(), part ? others.data() + (part - 1) * d_ : out);
-    });
-    for (int part = 0; part < parts_; ++part) {
-      for (std::int64_t j = 0; j < d_ && part; ++j) out[j] += others[(part - 1) * d_ + j];
-      out[d_] += o_.constant * totals[part];
-    }
-  }
-
-  // out = F w of each variable
-  void decide(const double* weights, double* out) {
+  // out = F w of each row
+  void decide(const std::vector<double>& weights, std::vector<double>& out) {
     in_parts(parts_, m_, [&](std::int64_t begin, std::int64_t end, int) {
-      loops_.decisions(rows_, row(), begin, end, weights, out);
+      loops_.decisions(rows_, p_.row, begin, end, weights.data(), out.data());
       for (std::int64_t i = begin; i < end; ++i) out[i] += o_.constant * weights[d_];
     });
-    if (n_ > m_) std::copy_n(out, m_, out + m_);
   }
 
-  void copy_to_variables(const double* of_rows, double* out) const {
-    for (std::int64_t k = 0; k < n_; k += m_) std::copy_n(of_rows, m_, out + k);
+  // Call use(rows of the data, numbers, how many) with those of the rows begin … end whose side is not that in the
+  // moments and whose number is positive, or not zero if `any`, some at a time.
+  template <class Number, class Use>
+  void for_changed(std::int64_t begin, std::int64_t end, bool any, Number number, Use use) {
+    constexpr std::int64_t kSides = 32;  // are compared at a time
+    std::int64_t chosen[kMomentRows], count = 0;
+    double numbers[kMomentRows];
+    for (std::int64_t first = begin; first < end; first += kSides) {
+      const std::int64_t last = std::min(first + kSides, end);
+      if (std::equal(sides_.data() + first, sides_.data() + last, counted_sides_.data() + first)) continue;
+      for (std::int64_t i = first; i < last; ++i) {
+        const double value = sides_[i] != counted_sides_[i] ? number(i) : 0.0;
+        chosen[count] = row_of(i);
+        numbers[count] = value;
+        count += any ? value != 0.0 : value > 0.0;
+        if (count < kMomentRows) continue;
+        use(chosen, numbers, count);
+        count = 0;
+      }
+    }
+    if (count) use(chosen, numbers, count);
   }
 
   // ---- objective values -----------------------------------------------------------------------------------------
@@ -271,6 +279,7 @@ template <class Rows> class RidgedNewton {
 
   void finish_evaluation() {
     double norm = 0.0, dual_norm = 0.0;
+    dual_weights_[d_] = o_.constant * sum_;
     for (std::int64_t j = 0; j <= d_; ++j) {
       gradient_[j] = weights_[j] - dual_weights_[j];
       norm += weights_[j] * weights_[j];
@@ -286,18 +295,12 @@ template <class Rows> class RidgedNewton {
     return gap <= o_.relative_gap * size || (gap <= o_.gap && size <= o_.gap);
   }
 
-  // Whether the gap is within the tolerance with products computed anew and, in a group, at the best offset. Keeps the
-  // responses if their dual value is the best so far.
-  bool converged(double* dual) {
-    if (accepts(dual_ + 0.5 * (primal_ - dual_), dual_)) {
-      if (p_.grouped) move_to_best_offset();
-      if (p_.grouped || !accurate_) evaluate(false);
-      out_.converged = accepts(primal_, dual_);
-    }
-    if (out_.converged || dual_ > out_.dual) {
-      out_.dual = dual_;
-      std::copy(response_.begin(), response_.end(), dual);
-    }
+  // Whether the gap is within the tolerance with products computed anew and, in a group, at the best offset.
+  bool converged() {
+    if (!accepts(dual_ + 0.5 * (primal_ - dual_), dual_)) return false;
+    if (p_.grouped) move_to_best_offset();
+    if (p_.grouped || !accurate_) evaluate(false);
+    out_.converged = accepts(primal_, dual_);
     return out_.converged;
   }
 
@@ -312,27 +315,26 @@ template <class Rows> class RidgedNewton {
     const double initial = slope_along(offset_step);
     if (!(initial < 0.0)) return false;
     multiply_moments(offset_step);
-    for (const auto& [now, old] : {std::pair{&decisions_, &old_decisions_}, std::pair{&slack_, &old_slack_},
-                                   std::pair{&sums_, &old_sums_}, std::pair{&weights_, &old_weights_}})
-      now->swap(*old);
-    sides_.swap(old_sides_);
-    old_dual_weights_ = dual_weights_;
+    decisions_.swap(old_decisions_);
+    weights_.swap(old_weights_);
+    dual_weights_.swap(old_dual_weights_);
     const double old_offset = offset_;
     offset_ += offset_step;
     for (std::int64_t j = 0; j <= d_; ++j) weights_[j] = old_weights_[j] + direction_[j];
     respond(true);
     correct_dual_weights(1.0);
     if (std::fabs(slope_along(offset_step)) <= -kAcceptedSlope * initial) return true;
-    for (std::int64_t i = 0; i < m_; ++i) factors_[i] = decisions_[i] - old_decisions_[i];
+    for (std::int64_t i = 0; i < m_; ++i) change_[i] = decisions_[i] - old_decisions_[i];
+    for (std::int64_t k = 0; k < n_; ++k) slack_[k] += change_[k < m_ ? k : k - m_];
     double along = 0.0, norm = 0.0;
     for (std::int64_t j = 0; j <= d_; ++j) {
       along += old_weights_[j] * direction_[j];
       norm += direction_[j] * direction_[j];
     }
-    const double length = minimise_along(old_slack_.data(), factors_.data(), along, norm, 1.0, kFinalSlope);
+    const double length = minimise_along(change_, along, norm, kFinalSlope);
     short_steps_ += length < kShortLength;
     for (std::int64_t j = 0; j <= d_; ++j) weights_[j] = old_weights_[j] + length * direction_[j];
-    for (std::int64_t i = 0; i < m_; ++i) decisions_[i] = old_decisions_[i] + length * factors_[i];
+    for (std::int64_t i = 0; i < m_; ++i) decisions_[i] = old_decisions_[i] + length * change_[i];
     offset_ = old_offset + length * offset_step;
     respond(false);
     correct_dual_weights(length);
@@ -349,31 +351,31 @@ template <class Rows> class RidgedNewton {
   // The weights of the responses after a step of this length: by the moments for variables that stay free or at their
   // bound, and by their rows for the others.
   void correct_dual_weights(double length) {
-    dual_weights_ = old_dual_weights_;
-    for (std::int64_t j = 0; j < d_; ++j) dual_weights_[j] -= length * product_[j];
-    changed_.clear();
-    grown_.clear();
-    for (std::int64_t i = 0; i < m_; ++i) {
-      if (sides_[i] == old_sides_[i]) continue;
-      const double predicted = old_sums_[i] - counted_[i] / unit_ * (decisions_[i] - old_decisions_[i]);
-      changed_.push_back(p_.row ? p_.row[i] : i);
-      grown_.push_back(sums_[i] - predicted);
-    }
-    loops_.combine(rows_, changed_.data(), 0, static_cast<std::int64_t>(changed_.size()), grown_.data(),
-                   dual_weights_.data());
-    dual_weights_[d_] = o_.constant * sum_;
+    const auto corrected = [&](std::int64_t i) {
+      double change = sums_[i];
+      for (std::int64_t k = i, side = counted_sides_[i]; k < n_; k += m_, side >>= 2)
+        change -= (side & 3) == 3 ? (p_.linear[k] - decisions_[i]) / p_.ridge[k]
+                                  : (side & 3) == 1 ? p_.upper[k] : p_.lower[k];
+      return change;
+    };
+    sum_parts(d_, dual_weights_.data(), [&](std::int64_t begin, std::int64_t end, int, double* own) {
+      for_changed(begin, end, true, corrected, [&](const std::int64_t* rows, const double* numbers, std::int64_t count) {
+        loops_.combine(rows_, rows, 0, count, numbers, own);
+      });
+    });
+    for (std::int64_t j = 0; j < d_; ++j) dual_weights_[j] += old_dual_weights_[j] - length * product_[j];
     accurate_ = false;
     finish_evaluation();
   }
 
-  // The step length at which the slope is nearly 0, by safeguarded Newton steps. A change of null is 1 everywhere.
-  double minimise_along(const double* slack, const double* change, double along, double norm, double length,
-                        double tolerance) {
+  // The length of a step from the slacks at which the slope is nearly 0, by safeguarded Newton steps. A change of null
+  // is 1 everywhere; then the length may be negative.
+  double minimise_along(const double* change, double along, double norm, double tolerance) {
     const auto derivatives_at = [&](double t, double& curvature) {
       std::vector<Derivatives> found(parts_);
       in_parts(parts_, m_, [&](std::int64_t begin, std::int64_t end, int part) {
         for (std::int64_t k = 0; k < n_; k += m_) {
-          const SlackArrays variables{slack + k, p_.lower + k, p_.upper + k, p_.ridge + k};
+          const SlackArrays variables{slack_ + k, p_.lower + k, p_.upper + k, p_.ridge + k};
           const Derivatives some = level.linear->derivatives(variables, change, t, begin, end);
           found[part].slope += some.slope;
           found[part].curvature += some.curvature;
@@ -387,9 +389,8 @@ template <class Rows> class RidgedNewton {
       }
       return slope;
     };
-    double curvature = 0.0, low = -kUnlimited, high = kUnlimited;
+    double curvature = 0.0, low = change ? 0.0 : -kUnlimited, high = kUnlimited, length = 1.0;
     const double at_start = derivatives_at(0.0, curvature), target = tolerance * std::fabs(at_start);
-    if (change) low = 0.0;
     if (change ? !(at_start < 0.0) : at_start == 0.0) return 0.0;
     if (!change) length = curvature > 0.0 ? -at_start / curvature : 0.0;
     for (int k = 0; k < kMaxLengths; ++k) {
@@ -414,7 +415,7 @@ template <class Rows> class RidgedNewton {
   void move_to_best_offset() {
     if (!(std::fabs(sum_) > kBalanced * of_responses_.absolute_sum)) return;
     const double tolerance = kBalanced * of_responses_.absolute_sum / std::fabs(sum_);
-    const double change = minimise_along(slack_.data(), nullptr, 0.0, 0.0, 0.0, tolerance);
+    const double change = minimise_along(nullptr, 0.0, 0.0, tolerance);
     offset_ += change;
     for (double& value : decisions_) value += change;
     fresh_decisions_ = false;
@@ -422,73 +423,67 @@ template <class Rows> class RidgedNewton {
 
   // ---- the equations --------------------------------------------------------------------------------------------
 
-  // The factor of a row: unit / ridge of its free variable, 0 without one.
-  double factor_of(std::int64_t i) const {
+  // The factor of a row with this side: unit / ridge of its free variable, 0 without one.
+  double factor_of(std::int64_t i, int side) const {
     double factor = 0.0;
-    for (std::int64_t k = i, side = sides_[i]; k < n_; k += m_, side >>= 2)
+    for (std::int64_t k = i; k < n_; k += m_, side >>= 2)
       if ((side & 3) == 3) factor += equal_ridges_ ? 1.0 : unit_ / p_.ridge[k];
     return factor;
   }
 
   // Bring the moments of the rows about the origin up to date with the free variables.
   void update_moments() {
-    double free = 0.0, changed = 0.0;
-    for (std::int64_t i = 0; i < m_; ++i) {
-      factors_[i] = factor_of(i);
-      free += factors_[i] > 0.0;
-      changed += factors_[i] != counted_[i];
-    }
-    const bool many = changed > kMaxChangedRows * free;
-    if (many || ++updates_ > kMaxMomentUpdates) {
-      if (!many && !accurate_) evaluate(false);  // rounding errors accumulate in both
+    if (++updates_ > kMaxMomentUpdates && !accurate_) evaluate(false);  // rounding errors accumulate in both
+    std::int64_t changed = 0;
+    for (std::int64_t i = 0; i < m_; ++i) changed += sides_[i] != counted_sides_[i];
+    if (updates_ > kMaxMomentUpdates || static_cast<double>(changed) > kMaxChangedRows * total_) {
       updates_ = 0;
       total_ = 0.0;
       std::fill(moments_.begin(), moments_.end(), 0.0);
       std::fill(square_.begin(), square_.end(), 0.0);
-      std::fill(counted_.begin(), counted_.end(), 0.0);
-      if (p_.grouped && dense_) centre_origin();
+      std::fill(counted_sides_.begin(), counted_sides_.end(), std::uint8_t{0});
+      if (shifted_) centre_origin();
     }
     count_rows(1.0);
     count_rows(-1.0);
-    counted_.swap(factors_);
+    counted_sides_ = sides_;
   }
+
+  double grown(std::int64_t i) const { return factor_of(i, sides_[i]) - factor_of(i, counted_sides_[i]); }
 
   // The origin is the mean of the free rows.
   void centre_origin() {
-    double total = 0.0;
-    for (std::int64_t i = 0; i < m_; ++i) total += factors_[i];
-    std::fill(origin_.begin(), origin_.end(), 0.0);
-    if (!(total > 0.0)) return;
-    loops_.combine(rows_, row(), 0, m_, factors_.data(), origin_.data());
-    for (double& value : origin_) value /= total;
+    std::vector<double> sums(d_ + 1);
+    sum_parts(d_ + 1, sums.data(), [&](std::int64_t begin, std::int64_t end, int, double* own) {
+      for_changed(
+          begin, end, false, [&](std::int64_t i) { return grown(i); },
+          [&](const std::int64_t* rows, const double* numbers, std::int64_t count) {
+            loops_.combine(rows_, rows, 0, count, numbers, own);
+            own[d_] = std::accumulate(numbers, numbers + count, own[d_]);
+          });
+    });
+    for (std::int64_t j = 0; j < d_; ++j) origin_[j] = sums[d_] > 0.0 ? sums[j] / sums[d_] : 0.0;
   }
 
   // Add the moments of the rows whose factor has grown, or subtract those of the rows whose factor has shrunk.
   void count_rows(double sign) {
-    changed_.clear();
-    grown_.clear();
-    for (std::int64_t i = 0; i < m_; ++i) {
-      const double grown = sign * (factors_[i] - counted_[i]);
-      if (!(grown > 0.0)) continue;
-      changed_.push_back(p_.row ? p_.row[i] : i);
-      grown_.push_back(grown);
-      total_ += sign * grown;
-    }
-    const auto count = static_cast<std::int64_t>(changed_.size());
-    if (!count) return;
-    const int parts = count < kRowsPerChunk ? 1 : parts_;
-    const std::int64_t area = d_ * d_, own_size = area + d_ + (dense_ ? kMomentRows * (d_ + kMomentPadding) : 0);
-    std::vector<double> own(static_cast<std::size_t>(parts) * own_size);
-    in_parts(parts, count, [&](std::int64_t begin, std::int64_t end, int part) {
-      double* square = own.data() + part * own_size;
-      loops_.add_moments(rows_, changed_.data(), begin, end, grown_.data(), p_.grouped && dense_ ? origin_.data() : nullptr,
-                         square + area + d_, square + area, square, d_);
+    const std::int64_t area = d_ * d_;
+    std::vector<double> sums(area + d_ + 1);
+    sum_parts(area + d_ + 1, sums.data(), [&](std::int64_t begin, std::int64_t end, int part, double* own) {
+      std::vector<double> others(part ? moment_buffer_.size() : 0);
+      double* buffer = part ? others.data() : moment_buffer_.data();
+      for_changed(
+          begin, end, false, [&](std::int64_t i) { return sign * grown(i); },
+          [&](const std::int64_t* rows, const double* numbers, std::int64_t count) {
+            loops_.add_moments(rows_, rows, 0, count, numbers, shifted_ ? origin_.data() : nullptr, buffer, own + area,
+                               own, d_);
+            own[area + d_] = std::accumulate(numbers, numbers + count, own[area + d_]);
+          });
     });
-    for (int part = 0; part < parts; ++part) {
-      const double* square = own.data() + part * own_size;
-      for (std::int64_t j = 0; j < area; ++j) square_[j] += sign * square[j];
-      for (std::int64_t j = 0; j < d_; ++j) moments_[j] += sign * square[area + j];
-    }
+    if (sums[area + d_] == 0.0) return;
+    for (std::int64_t j = 0; j < area; ++j) square_[j] += sign * sums[j];
+    for (std::int64_t j = 0; j < d_; ++j) moments_[j] += sign * sums[area + j];
+    total_ += sign * sums[area + d_];
   }
 
   // Solve the equations of newton_equations.py for the direction and the step of the offset.
@@ -538,27 +533,28 @@ template <class Rows> class RidgedNewton {
 
   const Rows& rows_;
   const RowLoops<Rows>& loops_;
-  const bool dense_;
   const RidgedProblem p_;
   const RidgedNewtonOptions o_;
   const std::int64_t n_, m_, d_;
   const int parts_;  // of sums over rows
-  const std::chrono::steady_clock::time_point deadline_;
-  double unit_;  // the least ridge; moments are in units of its inverse
-  bool equal_ridges_;
-  std::vector<double> slack_, old_slack_, response_;                                 // of variables
-  std::vector<double> decisions_, old_decisions_, sums_, old_sums_;                  // of rows: with the offset; Σ β
-  std::vector<double> counted_, factors_;                                            // in the moments, and to be there
-  std::vector<double> centre_;                                                       // zeros
-  std::vector<std::uint8_t> sides_, old_sides_;
+  const std::chrono::steady_clock::time_point begun_;
+  double *const response_, *const slack_;                    // of variables
+  double* const change_;                                     // of rows: of their decision values in a step
+  std::vector<double> decisions_, old_decisions_;            // of rows, with the offset
+  std::vector<double> sums_of_rows_;                         // of responses, where a row has two variables
+  const double* const sums_;                                 // of the responses of each row
+  std::vector<std::uint8_t> sides_, counted_sides_;          // of rows: now, and in the moments
+  std::vector<double> origin_, moments_, square_, matrix_;   // of the free rows about the origin
+  const bool shifted_;                                       // whether the origin is the mean of the free rows
+  std::vector<double> moment_buffer_;                        // for dense rows
   std::vector<double> weights_, old_weights_, dual_weights_, old_dual_weights_, gradient_, direction_, product_;
-  std::vector<double> origin_, moments_, square_, matrix_;
-  std::vector<std::int64_t> changed_;  // rows
-  std::vector<double> grown_;
-  double offset_ = 0.0, sum_ = 0.0, total_ = 0.0, primal_ = 0.0, dual_ = 0.0;
+  double unit_ = 1.0;  // the least ridge; moments are in units of its inverse
+  bool equal_ridges_ = true;
+  double offset_ = 0.0, sum_ = 0.0, total_ = 0.0, primal_ = 0.0, dual_ = 0.0;  // the sum of responses, of factors
   ResponseSums of_responses_;
   int short_steps_ = 0, updates_ = kMaxMomentUpdates;  // the first moments are computed from all rows
-  bool fresh_decisions_ = false, accurate_ = true;
+  bool fresh_decisions_ = false;                       // whether decision values are products, not interpolated
+  bool accurate_ = true;                               // whether the weights of the responses are
   SmallLinearOutcome out_;
 };
 

@@ -195,15 +195,22 @@ SmallLinearResult solve_ridged(const DataRows& features, const BoxProblem& probl
     const bool grouped = problem.groups == 1;
     double *w = arrays.weights.data(), *b = arrays.dual.data();
     RidgedNewton solver(rows, loops, features.dense(),
-                        {n, distinct, width, row_of, linear, lower, upper, ridge, grouped}, options);
-    result.outcome = solver.solve(b);
+                        {n, distinct, width, row_of, linear, lower, upper, ridge, grouped}, options, b,
+                        arrays.slack.data(), arrays.residual.data());
+    result.outcome = solver.solve();
     std::copy(solver.weights().begin(), solver.weights().end(), w);
-    std::vector<double> dual_weights(width + 1), decisions(n), product(n);
-    solver.products(b, dual_weights.data(), decisions.data(), product.data());
-    result.certificate =
-        level.linear->certify({n, width, longest, linear, lower, upper, ridge, b, w, dual_weights.data(),
-                               decisions.data(), product.data(), squared_norms.data(), options.constant, grouped,
-                               arrays.slack.data(), arrays.residual.data(), nullptr});
+    auto [decisions, product] = solver.products();
+    std::vector<double> of_variables(n > distinct ? 2 * n : 0);
+    if (n > distinct) {
+      double* out = of_variables.data();
+      for (const double* of_rows : {decisions, decisions, product, product})
+        out = std::copy_n(of_rows, distinct, out);
+      decisions = of_variables.data();
+      product = decisions + n;
+    }
+    result.certificate = level.linear->certify(
+        {n, width, longest, linear, lower, upper, ridge, b, w, solver.dual_weights().data(), decisions, product,
+         squared_norms.data(), options.constant, grouped, arrays.slack.data(), arrays.residual.data(), nullptr});
     return result;
   });
 }
