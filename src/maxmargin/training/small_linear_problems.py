@@ -2,9 +2,10 @@
 
 Of a fit of milliseconds, Python between two steps and NumPy's passes over all samples take the larger part. A native
 call solves a problem from start to end and computes its certificate with bounds on all rounding errors
-(`native/small_linear_bindings.cpp`): with few features the semismooth Newton method, with more and small costs dual
-coordinate ascent, which then converges within a few passes over the data. Problems that take many steps, are of another
-kind, or need a certificate in double-double arithmetic go through the pipeline.
+(`native/small_linear_bindings.cpp`): with few features the semismooth Newton method, of which squared losses have a
+variant for problems of medium size (`native/ridged_newton.hpp`); with more features and small costs dual coordinate
+ascent, which then converges within a few passes over the data. Problems that take many steps, are of another kind, or
+need a certificate in double-double arithmetic go through the pipeline.
 """
 
 from __future__ import annotations
@@ -25,7 +26,14 @@ from maxmargin.matrices.features import Features
 from maxmargin.problems import Certificate, Counters, DualProblem, Progress, Solution, Status
 from maxmargin.problems.certificate import NEGLIGIBLE_ROUNDING, inconclusive
 from maxmargin.solvers import LinearSolver, StoppingRule
-from maxmargin.solvers.linear.linear_solver import BLAS_SPEEDUP, MAX_CHEAP_STEP_PASSES, first_step_cost, newton_cost
+from maxmargin.solvers.linear.linear_solver import (
+    BLAS_SPEEDUP,
+    FACTORISATION_SPEEDUP,
+    MAX_CHEAP_STEP_PASSES,
+    NEWTON_STEPS,
+    first_step_cost,
+    newton_cost,
+)
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.training.linear_verification import meets
 from maxmargin.training.pipeline import Session, Solver
@@ -45,6 +53,14 @@ MAX_ASCENT_VALUES = 2**20
 #: The largest curvature of the linear kernel relative to that of the loss, on average, with which coordinate ascent is
 #: the first choice: it takes some ten passes. Tuned on a9a, binary features and text with C of 0.01 to 100.
 MAX_ASCENT_CURVATURE = 8.0
+
+#: The most stored values for which the Newton method for squared losses is one native call: that then takes up to some
+#: 50 ms, between two checks of the deadline a few.
+MAX_RIDGED_VALUES = 2**23
+
+#: The cost of the moments of sparse rows, in passes over the data for each value of a row, and the most passes that
+#: moments and factorisations may cost: coordinate ascent takes five passes at least, mostly more, each of more time.
+MOMENT_PASSES_PER_VALUE, MAX_RIDGED_PASSES = 0.25, 8.0
 
 #: Passes of coordinate ascent after which a problem goes through the pipeline.
 MAX_PASSES = 50
@@ -104,12 +120,25 @@ def are_small(rows: int, features: int) -> bool:
 
 def choose_method(problem: DualProblem, rows: Features) -> type[SmallFit] | None:
     """Return the method for a small problem, None if it is left to the pipeline."""
-    if problem.ridged and not problem.kinked and first_step_cost(rows) <= MAX_CHEAP_STEP_PASSES:
+    if suits_ridged_newton(problem, rows):
         return RidgedNewtonFit
     small = step_multiplications(problem, rows) <= MAX_STEP_MULTIPLICATIONS
     if small and rows.width <= MAX_NEWTON_FEATURES:
         return NewtonFit
     return AscentFit if suits_ascent(problem, rows) else NewtonFit if small else None
+
+
+def suits_ridged_newton(problem: DualProblem, rows: Features) -> bool:
+    """Whether the Newton method for squared losses is likely to be the fastest."""
+    if not problem.ridged or problem.kinked or max(rows.stored, rows.size) > MAX_RIDGED_VALUES:
+        return False
+    stored = max(1, rows.stored)
+    if sparse.issparse(rows.points.data):
+        moments = MOMENT_PASSES_PER_VALUE * stored / max(1, rows.size)
+    else:
+        moments = rows.width / BLAS_SPEEDUP
+    factorisations = NEWTON_STEPS * rows.dimension**3 / (3 * FACTORISATION_SPEEDUP * stored)
+    return moments + factorisations <= MAX_RIDGED_PASSES
 
 
 def step_multiplications(problem: DualProblem, rows: Features) -> float:
@@ -234,9 +263,7 @@ class RidgedNewtonFit(SmallFit):
             max_seconds=seconds_until_deadline(),
             threads=rows.threads_for(rows.stored),
         )
-        return _native.solve_ridged(
-            rows.native, self.problem.native, arrays, rows.known_squared_norms(), options
-        )
+        return _native.solve_ridged(rows.native, self.problem.native, arrays, rows.known_squared_norms(), options)
 
 
 class AscentFit(SmallFit):
