@@ -425,9 +425,10 @@ template <class Rows> class RidgedNewton {
 
   // The factor of a row with this side: unit / ridge of its free variable, 0 without one.
   double factor_of(std::int64_t i, int side) const {
+    if (equal_ridges_) return int{(side & 3) == 3} + int{side >> 2 == 3};
     double factor = 0.0;
     for (std::int64_t k = i; k < n_; k += m_, side >>= 2)
-      if ((side & 3) == 3) factor += equal_ridges_ ? 1.0 : unit_ / p_.ridge[k];
+      if ((side & 3) == 3) factor += unit_ / p_.ridge[k];
     return factor;
   }
 

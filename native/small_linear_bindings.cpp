@@ -12,8 +12,8 @@ namespace {
 
 constexpr double kMostOrdinary = 0x1p66, kLeastOrdinary = 0x1p-66;  // no product of four such numbers overflows
 
-bool ordinary(double magnitude) {
-  return magnitude == 0.0 || (magnitude >= kLeastOrdinary && magnitude <= kMostOrdinary);
+int ordinary(double magnitude) {
+  return int{magnitude == 0.0} | (int{magnitude >= kLeastOrdinary} & int{magnitude <= kMostOrdinary});
 }
 
 struct SmallLinearOptions {
@@ -31,15 +31,18 @@ bool is_suitable(const BoxProblem& problem) {
   const std::int64_t n = problem.size();
   const std::int64_t singles = problem.count_singles();
   if (n == 0 || given(problem.kink) || problem.groups > 1 || (problem.groups == 1 && singles > 0)) return false;
-  const bool ridged = problem.ridge.data()[0] > 0.0;
-  for (std::int64_t k = 0; k < n; ++k) {
-    const double lower = problem.lower.data()[k], upper = problem.upper.data()[k], ridge = problem.ridge.data()[k];
-    const bool unlimited = std::isinf(lower) || std::isinf(upper);
-    if ((ridge > 0.0) != ridged || (unlimited && !ridged) || !(lower <= 0.0 && upper >= 0.0)) return false;
-    if (!ordinary(ridge) || !ordinary(std::fabs(problem.linear.data()[k]))) return false;
-    if (!(std::isinf(lower) || ordinary(-lower)) || !(std::isinf(upper) || ordinary(upper))) return false;
+  const double *linears = problem.linear.data(), *lowers = problem.lower.data(), *uppers = problem.upper.data();
+  const double* ridges = problem.ridge.data();
+  const bool ridged = ridges[0] > 0.0;
+  int suitable = 1;
+  for (std::int64_t k = 0; k < n; ++k) {  // without branches
+    const double linear = std::fabs(linears[k]), lower = lowers[k], upper = uppers[k], ridge = ridges[k];
+    const int unlimited = int{lower == -kUnlimited} | int{upper == kUnlimited};
+    suitable &= int{(ridge > 0.0) == ridged} & (int{ridged} | (1 - unlimited)) & int{lower <= 0.0} & int{upper >= 0.0};
+    suitable &= ordinary(ridge) & ordinary(linear);
+    suitable &= (int{lower == -kUnlimited} | ordinary(-lower)) & (int{upper == kUnlimited} | ordinary(upper));
   }
-  return true;
+  return suitable != 0;
 }
 
 // The distinct rows of a problem in double precision, with the constant feature last: dense, or compressed.

@@ -28,9 +28,7 @@ from maxmargin.problems.certificate import NEGLIGIBLE_ROUNDING, inconclusive
 from maxmargin.solvers import LinearSolver, StoppingRule
 from maxmargin.solvers.linear.linear_solver import (
     BLAS_SPEEDUP,
-    FACTORISATION_SPEEDUP,
     MAX_CHEAP_STEP_PASSES,
-    NEWTON_STEPS,
     first_step_cost,
     newton_cost,
 )
@@ -58,9 +56,15 @@ MAX_ASCENT_CURVATURE = 8.0
 #: 50 ms, between two checks of the deadline a few.
 MAX_RIDGED_VALUES = 2**23
 
-#: The cost of the moments of sparse rows, in passes over the data for each value of a row, and the most passes that
-#: moments and factorisations may cost: coordinate ascent takes five passes at least, mostly more, each of more time.
-MOMENT_PASSES_PER_VALUE, MAX_RIDGED_PASSES = 0.25, 8.0
+#: Nanoseconds of a product for each stored value, sparse and dense; of one multiplication for the moments; of all else in
+#: a Newton fit for each sample; of a step of coordinate ascent besides its products. Measured on a9a and covtype.
+VALUE_COSTS, MOMENT_COSTS, SAMPLE_COST, STEP_COST = (0.75, 0.15), (0.7, 0.12), 60.0, 25.0
+
+#: Products with the data in a Newton fit, and its factorisations with the nanoseconds of one for each cubed dimension.
+NEWTON_PRODUCTS, FACTORISATIONS, FACTORISATION_COST = 8, 8, 0.05
+
+#: Passes of coordinate ascent that are assumed: where it converges soon, and elsewhere.
+FEW_PASSES, MANY_PASSES = 5, 15
 
 #: Passes of coordinate ascent after which a problem goes through the pipeline.
 MAX_PASSES = 50
@@ -132,13 +136,13 @@ def suits_ridged_newton(problem: DualProblem, rows: Features) -> bool:
     """Whether the Newton method for squared losses is likely to be the fastest."""
     if not problem.ridged or problem.kinked or max(rows.stored, rows.size) > MAX_RIDGED_VALUES:
         return False
-    stored = max(1, rows.stored)
-    if sparse.issparse(rows.points.data):
-        moments = MOMENT_PASSES_PER_VALUE * stored / max(1, rows.size)
-    else:
-        moments = rows.width / BLAS_SPEEDUP
-    factorisations = NEWTON_STEPS * rows.dimension**3 / (3 * FACTORISATION_SPEEDUP * stored)
-    return moments + factorisations <= MAX_RIDGED_PASSES
+    n, stored, dense = rows.size, rows.stored, not sparse.issparse(rows.points.data)
+    product = VALUE_COSTS[dense] * stored
+    moments = MOMENT_COSTS[dense] * 0.5 * stored**2 / max(1, n)
+    factorisations = FACTORISATIONS * FACTORISATION_COST * rows.dimension**3
+    newton = NEWTON_PRODUCTS * product + moments + factorisations + SAMPLE_COST * n
+    passes = FEW_PASSES if suits_ascent(problem, rows) else MANY_PASSES
+    return newton <= passes * (2 * product + STEP_COST * n)
 
 
 def step_multiplications(problem: DualProblem, rows: Features) -> float:
