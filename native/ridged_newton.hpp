@@ -1,8 +1,8 @@
-// The semismooth Newton method of solvers/linear/semismooth_newton.py for squared losses, from start to end in one call:
-// every variable has a ridge, so that the primal is piecewise quadratic and needs no smoothing.
+// The semismooth Newton method of solvers/linear/semismooth_newton.py for squared losses, from start to end in one
+// call: every variable has a ridge, so that the primal is piecewise quadratic and needs no smoothing.
 //
-// A step costs one product of the rows with the weights, by whose sign changes everything else is updated: with H = FᵀDF
-// of the free variables, the weights Fᵀβ of the responses change by −H d and by the rows whose side of a kink has
+// A step costs one product of the rows with the weights, by whose sign changes everything else is updated: with H =
+// FᵀDF of the free variables, the weights Fᵀβ of the responses change by −H d and by the rows whose side of a kink has
 // changed. The same rows change H. All products are computed anew before a point is accepted. With many rows the method
 // starts at the optimum of a sample of them, itself found so.
 #pragma once
@@ -10,11 +10,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
-#include "data_rows.hpp"
-#include "small_ascent.hpp"
+#include "linear_loops.hpp"
+#include "parallel.hpp"
+#include "shuffle.hpp"
 
 namespace maxmargin {
 
@@ -31,7 +35,9 @@ constexpr double kSampleGap = 1e-2;  // the relative gap to which it is solved
 
 constexpr double kBalanced = 1e-14;  // the sum of responses relative to that of their magnitudes at the best offset
 
-constexpr std::int64_t kRowsAtOnce = 128;  // are in the cache for the second product
+constexpr std::int64_t kRowsInCache = 128;      // for the second product
+constexpr std::int64_t kRowsForThreads = 1024;  // fewer are not worth a thread
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 struct RidgedNewtonOptions {
   double constant;  // the value of one more feature that all rows have
@@ -39,8 +45,6 @@ struct RidgedNewtonOptions {
   std::int64_t max_steps;
   double max_seconds;  // after which the problem is returned unfinished
   int threads;
-
-  void check() const { require(max_steps >= 0 && threads >= 1, "a limit is malformed"); }
 };
 
 // The numbers of a problem. Variable k has row k mod rows_count; `row` has the row of each, null for all in order.
@@ -51,19 +55,23 @@ struct RidgedProblem {
   bool grouped;  // whether the variables must have the sum 0
 };
 
+template <class T> constexpr bool is_dense(const DenseRows<T>&) { return true; }
+template <class T, class I> constexpr bool is_dense(const CompressedRows<T, I>&) { return false; }
+
 template <class Rows> class RidgedNewton {
  public:
   // `dual` is for the responses, `slack` for the slacks of the variables, `buffer` for numbers of each row.
-  RidgedNewton(const Rows& rows, const RowLoops<Rows>& loops, bool dense, const RidgedProblem& problem,
+  RidgedNewton(const Rows& rows, const RowLoops<Rows>& loops, const LinearLoops& linear, const RidgedProblem& problem,
                const RidgedNewtonOptions& options, double* dual, double* slack, double* buffer)
       : rows_(rows),
         loops_(loops),
+        linear_(linear),
         p_(problem),
         o_(options),
         n_(problem.variables),
         m_(problem.rows_count),
         d_(problem.width),
-        parts_(m_ < 2 * kRowsPerChunk ? 1 : options.threads),
+        parts_(m_ < kRowsForThreads ? 1 : options.threads),
         begun_(std::chrono::steady_clock::now()),
         response_(dual),
         slack_(slack),
@@ -78,10 +86,10 @@ template <class Rows> class RidgedNewton {
         moments_(d_),
         square_(d_ * d_),
         matrix_((d_ + 1) * (d_ + 1)),
-        shifted_(dense && problem.grouped),
-        moment_buffer_(dense ? kMomentRows * (d_ + kMomentPadding) : 0) {
-    for (std::vector<double>* of_weights : {&weights_, &old_weights_, &dual_weights_, &old_dual_weights_, &gradient_,
-                                            &direction_, &product_})
+        shifted_(is_dense(rows) && problem.grouped),
+        moment_buffer_(is_dense(rows) ? kMomentRows * (d_ + kMomentPadding) : 0) {
+    for (std::vector<double>* of_weights :
+         {&weights_, &old_weights_, &dual_weights_, &old_dual_weights_, &gradient_, &direction_, &product_})
       of_weights->resize(d_ + 1);
     unit_ = *std::min_element(p_.ridge, p_.ridge + n_);
     equal_ridges_ = std::all_of(p_.ridge, p_.ridge + n_, [&](double ridge) { return ridge == unit_; });
@@ -155,7 +163,8 @@ template <class Rows> class RidgedNewton {
     std::vector<std::int64_t> row(count);
     std::vector<double> numbers(7 * variables);
     double *linear = numbers.data(), *lower = linear + variables, *upper = lower + variables,
-           *ridge = upper + variables, *dual = ridge + variables, *slack = dual + variables, *buffer = slack + variables;
+           *ridge = upper + variables, *dual = ridge + variables, *slack = dual + variables,
+           *buffer = slack + variables;
     for (std::int64_t k = 0; k < variables; ++k) {
       const std::int64_t from = k / count * m_ + chosen[k % count];
       if (k < count) row[k] = row_of(from);
@@ -167,7 +176,7 @@ template <class Rows> class RidgedNewton {
     RidgedNewtonOptions options = o_;
     options.relative_gap = std::max(kSampleGap, o_.relative_gap);
     options.gap = 0.0;
-    RidgedNewton of_sample(rows_, loops_, !moment_buffer_.empty(),
+    RidgedNewton of_sample(rows_, loops_, linear_,
                            {variables, count, d_, row.data(), linear, lower, upper, ridge, p_.grouped}, options, dual,
                            slack, buffer);
     out_.steps = of_sample.solve().steps;
@@ -198,8 +207,8 @@ template <class Rows> class RidgedNewton {
     const double shift = o_.constant * weights_[d_] + offset_;
     sum_parts(combine ? d_ : 0, dual_weights_.data(), [&](std::int64_t begin, std::int64_t end, int part, double* own) {
       double total = 0.0;
-      for (std::int64_t first = begin; first < end; first += kRowsAtOnce) {
-        const std::int64_t last = std::min(first + kRowsAtOnce, end);
+      for (std::int64_t first = begin; first < end; first += kRowsInCache) {
+        const std::int64_t last = std::min(first + kRowsInCache, end);
         if (decide) {
           loops_.decisions(rows_, p_.row, first, last, weights_.data(), decisions_.data());
           for (std::int64_t i = first; i < last; ++i) decisions_[i] += shift;
@@ -227,8 +236,8 @@ template <class Rows> class RidgedNewton {
   void respond_block(std::int64_t k, std::int64_t first, std::int64_t last, ResponseSums& sums) {
     const double *linear = p_.linear + k, *lower = p_.lower + k, *upper = p_.upper + k;
     double* response = response_ + k;
-    level.linear->respond({linear, lower, upper, p_.ridge + k, linear, nullptr, nullptr, 0.0, slack_ + k, response},
-                          decisions_.data(), first, last, sums, nullptr);
+    linear_.respond({linear, lower, upper, p_.ridge + k, linear, nullptr, nullptr, 0.0, slack_ + k, response},
+                    decisions_.data(), first, last, sums, nullptr);
     for (std::int64_t i = first; i < last; ++i) {
       const int side = int{response[i] > lower[i]} | int{response[i] < upper[i]} << 1;
       sides_[i] = static_cast<std::uint8_t>(k ? sides_[i] | side << 2 : side);
@@ -354,14 +363,16 @@ template <class Rows> class RidgedNewton {
     const auto corrected = [&](std::int64_t i) {
       double change = sums_[i];
       for (std::int64_t k = i, side = counted_sides_[i]; k < n_; k += m_, side >>= 2)
-        change -= (side & 3) == 3 ? (p_.linear[k] - decisions_[i]) / p_.ridge[k]
-                                  : (side & 3) == 1 ? p_.upper[k] : p_.lower[k];
+        change -= (side & 3) == 3   ? (p_.linear[k] - decisions_[i]) / p_.ridge[k]
+                  : (side & 3) == 1 ? p_.upper[k]
+                                    : p_.lower[k];
       return change;
     };
     sum_parts(d_, dual_weights_.data(), [&](std::int64_t begin, std::int64_t end, int, double* own) {
-      for_changed(begin, end, true, corrected, [&](const std::int64_t* rows, const double* numbers, std::int64_t count) {
-        loops_.combine(rows_, rows, 0, count, numbers, own);
-      });
+      for_changed(begin, end, true, corrected,
+                  [&](const std::int64_t* rows, const double* numbers, std::int64_t count) {
+                    loops_.combine(rows_, rows, 0, count, numbers, own);
+                  });
     });
     for (std::int64_t j = 0; j < d_; ++j) dual_weights_[j] += old_dual_weights_[j] - length * product_[j];
     accurate_ = false;
@@ -376,7 +387,7 @@ template <class Rows> class RidgedNewton {
       in_parts(parts_, m_, [&](std::int64_t begin, std::int64_t end, int part) {
         for (std::int64_t k = 0; k < n_; k += m_) {
           const SlackArrays variables{slack_ + k, p_.lower + k, p_.upper + k, p_.ridge + k};
-          const Derivatives some = level.linear->derivatives(variables, change, t, begin, end);
+          const Derivatives some = linear_.derivatives(variables, change, t, begin, end);
           found[part].slope += some.slope;
           found[part].curvature += some.curvature;
         }
@@ -389,7 +400,7 @@ template <class Rows> class RidgedNewton {
       }
       return slope;
     };
-    double curvature = 0.0, low = change ? 0.0 : -kUnlimited, high = kUnlimited, length = 1.0;
+    double curvature = 0.0, low = change ? 0.0 : -kNoLimit, high = kNoLimit, length = 1.0;
     const double at_start = derivatives_at(0.0, curvature), target = tolerance * std::fabs(at_start);
     if (change ? !(at_start < 0.0) : at_start == 0.0) return 0.0;
     if (!change) length = curvature > 0.0 ? -at_start / curvature : 0.0;
@@ -397,9 +408,9 @@ template <class Rows> class RidgedNewton {
       const double slope = derivatives_at(length, curvature);
       if (std::fabs(slope) <= target) break;
       (slope < 0.0 ? low : high) = length;
-      const double newton = curvature > 0.0 ? length - slope / curvature : kUnlimited;
-      const double most = std::min(high, change ? 16.0 * std::max(length, 1e-3) : kUnlimited);
-      const bool bracketed = low > -kUnlimited && high < kUnlimited;
+      const double newton = curvature > 0.0 ? length - slope / curvature : kNoLimit;
+      const double most = std::min(high, change ? 16.0 * std::max(length, 1e-3) : kNoLimit);
+      const bool bracketed = low > -kNoLimit && high < kNoLimit;
       if (newton == length) break;
       if (newton > low && newton < most && (k % 4 != 3 || (!change && !bracketed)))
         length = newton;
@@ -503,7 +514,7 @@ template <class Rows> class RidgedNewton {
     }
     matrix_[d_ * size + d_] = 1.0 + (moves ? 0.0 : c * c * total_ / unit_);
     direction_[d_] = -gradient_[d_] - (moves ? c * sum_ : 0.0);
-    if (!level.linear->solve_positive_definite(matrix_.data(), size, direction_.data())) return false;
+    if (!linear_.solve_positive_definite(matrix_.data(), size, direction_.data())) return false;
     if (moves) {
       offset_step = sum_ * unit_ / total_ - c * direction_[d_];
       for (std::int64_t j = 0; j < d_; ++j) offset_step -= (origin_[j] + moments_[j] / total_) * direction_[j];
@@ -534,20 +545,21 @@ template <class Rows> class RidgedNewton {
 
   const Rows& rows_;
   const RowLoops<Rows>& loops_;
+  const LinearLoops& linear_;
   const RidgedProblem p_;
   const RidgedNewtonOptions o_;
   const std::int64_t n_, m_, d_;
   const int parts_;  // of sums over rows
   const std::chrono::steady_clock::time_point begun_;
-  double *const response_, *const slack_;                    // of variables
-  double* const change_;                                     // of rows: of their decision values in a step
-  std::vector<double> decisions_, old_decisions_;            // of rows, with the offset
-  std::vector<double> sums_of_rows_;                         // of responses, where a row has two variables
-  const double* const sums_;                                 // of the responses of each row
-  std::vector<std::uint8_t> sides_, counted_sides_;          // of rows: now, and in the moments
-  std::vector<double> origin_, moments_, square_, matrix_;   // of the free rows about the origin
-  const bool shifted_;                                       // whether the origin is the mean of the free rows
-  std::vector<double> moment_buffer_;                        // for dense rows
+  double *const response_, *const slack_;                   // of variables
+  double* const change_;                                    // of rows: of their decision values in a step
+  std::vector<double> decisions_, old_decisions_;           // of rows, with the offset
+  std::vector<double> sums_of_rows_;                        // of responses, where a row has two variables
+  const double* const sums_;                                // of the responses of each row
+  std::vector<std::uint8_t> sides_, counted_sides_;         // of rows: now, and in the moments
+  std::vector<double> origin_, moments_, square_, matrix_;  // of the free rows about the origin
+  const bool shifted_;                                      // whether the origin is the mean of the free rows
+  std::vector<double> moment_buffer_;                       // for dense rows
   std::vector<double> weights_, old_weights_, dual_weights_, old_dual_weights_, gradient_, direction_, product_;
   double unit_ = 1.0;  // the least ridge; moments are in units of its inverse
   bool equal_ridges_ = true;

@@ -174,9 +174,13 @@ SmallLinearResult solve_small_linear(const DataRows& features, const BoxProblem&
 
 // ---- squared losses ---------------------------------------------------------------------------------------------
 
+struct RidgedNewtonArguments : RidgedNewtonOptions {
+  void check() const { require(max_steps >= 0 && threads >= 1, "there must be a thread, and a limit of steps"); }
+};
+
 // Solve a problem with a ridge everywhere and certify the solution. One that is not suitable is returned without steps.
 SmallLinearResult solve_ridged(const DataRows& features, const BoxProblem& problem, const SmallLinearArrays& arrays,
-                               Vector<const double> squared_norms, const RidgedNewtonOptions& options) {
+                               Vector<const double> squared_norms, const RidgedNewtonArguments& options) {
   problem.require_objective();
   const std::int64_t n = problem.size(), width = features.width;
   require(features.count() == n && length(arrays.dual) == n && length(squared_norms) == n,
@@ -197,17 +201,15 @@ SmallLinearResult solve_ridged(const DataRows& features, const BoxProblem& probl
                  *ridge = problem.ridge.data();
     const bool grouped = problem.groups == 1;
     double *w = arrays.weights.data(), *b = arrays.dual.data();
-    RidgedNewton solver(rows, loops, features.dense(),
-                        {n, distinct, width, row_of, linear, lower, upper, ridge, grouped}, options, b,
-                        arrays.slack.data(), arrays.residual.data());
+    RidgedNewton solver(rows, loops, *level.linear, {n, distinct, width, row_of, linear, lower, upper, ridge, grouped},
+                        options, b, arrays.slack.data(), arrays.residual.data());
     result.outcome = solver.solve();
     std::copy(solver.weights().begin(), solver.weights().end(), w);
     auto [decisions, product] = solver.products();
     std::vector<double> of_variables(n > distinct ? 2 * n : 0);
     if (n > distinct) {
       double* out = of_variables.data();
-      for (const double* of_rows : {decisions, decisions, product, product})
-        out = std::copy_n(of_rows, distinct, out);
+      for (const double* of_rows : {decisions, decisions, product, product}) out = std::copy_n(of_rows, distinct, out);
       decisions = of_variables.data();
       product = decisions + n;
     }
@@ -289,7 +291,7 @@ void define_small_linear(nb::module_& m) {
   define_arguments<SmallAscentOptions, double, double, double, double, std::int64_t>(
       m, "SmallAscentOptions", nb::arg("constant"), nb::arg("relative_gap"), nb::arg("gap"), nb::arg("max_remaining"),
       nb::arg("max_passes"));
-  define_arguments<RidgedNewtonOptions, double, double, double, std::int64_t, double, int>(
+  define_arguments<RidgedNewtonArguments, double, double, double, std::int64_t, double, int>(
       m, "RidgedNewtonOptions", nb::arg("constant"), nb::arg("relative_gap"), nb::arg("gap"), nb::arg("max_steps"),
       nb::arg("max_seconds"), nb::arg("threads"));
   nb::class_<SmallLinearResult>(m, "SmallLinearResult")
