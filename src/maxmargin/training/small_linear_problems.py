@@ -56,8 +56,9 @@ MAX_ASCENT_CURVATURE = 8.0
 #: 50 ms, between two checks of the deadline a few.
 MAX_RIDGED_VALUES = 2**23
 
-#: Nanoseconds of a product for each stored value, sparse and dense; of a multiplication for the moments, likewise; of all
-#: else in a Newton fit for each sample; of a step of coordinate ascent besides its products. Measured on a9a and covtype.
+#: Nanoseconds of a product for each stored value, sparse and dense; of a multiplication for the moments, likewise; of
+#: all else in a Newton fit for each sample; of a step of coordinate ascent besides its products. Measured on a9a, and
+#: for dense rows on covtype.
 VALUE_COSTS, MOMENT_COSTS, SAMPLE_COST, STEP_COST = (0.75, 0.15), (0.7, 0.12), 60.0, 25.0
 
 #: Products with the data in a Newton fit, and its factorisations with the nanoseconds of one for each cubed dimension.
