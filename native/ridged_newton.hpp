@@ -12,31 +12,25 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "linear_loops.hpp"
 #include "parallel.hpp"
+#include "ridged_moments.hpp"
 #include "shuffle.hpp"
 
 namespace maxmargin {
 
-// As in semismooth_newton.py, smoothed_primal.py and newton_equations.py, where they are explained.
+// As in semismooth_newton.py and smoothed_primal.py, where they are explained.
 constexpr double kAcceptedSlope = 0.25, kShortLength = 0.35, kFinalSlope = 1e-2;
 constexpr int kMaxShortLengths = 6, kMaxRidgedSteps = 40, kMaxLengths = 60;
-constexpr double kMaxChangedRows = 0.5;
-constexpr int kMaxMomentUpdates = 8;
-
 // A sample has a sixteenth of the rows, at least so many and so many for each weight, and is used for so many times
 // more.
 constexpr std::int64_t kSampledOneIn = 16, kLeastSample = 500, kLeastSamplePerWeight = 10, kLeastSampleRatio = 12;
 constexpr double kSampleGap = 1e-2;  // the relative gap to which it is solved
-
 constexpr double kBalanced = 1e-14;  // the sum of responses relative to that of their magnitudes at the best offset
-
-constexpr std::int64_t kRowsInCache = 128;      // for the second product
-constexpr std::int64_t kRowsForThreads = 1024;  // fewer are not worth a thread
+constexpr std::int64_t kRowsInCache = 128;  // for the second product
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 struct RidgedNewtonOptions {
@@ -46,17 +40,6 @@ struct RidgedNewtonOptions {
   double max_seconds;  // after which the problem is returned unfinished
   int threads;
 };
-
-// The numbers of a problem. Variable k has row k mod rows_count; `row` has the row of each, null for all in order.
-struct RidgedProblem {
-  std::int64_t variables, rows_count, width;
-  const std::int64_t* row;
-  const double *linear, *lower, *upper, *ridge;
-  bool grouped;  // whether the variables must have the sum 0
-};
-
-template <class T> constexpr bool is_dense(const DenseRows<T>&) { return true; }
-template <class T, class I> constexpr bool is_dense(const CompressedRows<T, I>&) { return false; }
 
 template <class Rows> class RidgedNewton {
  public:
@@ -81,18 +64,10 @@ template <class Rows> class RidgedNewton {
         sums_of_rows_(n_ > m_ ? m_ : 0),
         sums_(n_ > m_ ? sums_of_rows_.data() : dual),
         sides_(m_),
-        counted_sides_(m_),
-        origin_(d_),
-        moments_(d_),
-        square_(d_ * d_),
-        matrix_((d_ + 1) * (d_ + 1)),
-        shifted_(is_dense(rows) && problem.grouped),
-        moment_buffer_(is_dense(rows) ? kMomentRows * (d_ + kMomentPadding) : 0) {
+        moments_(rows, loops, p_, options.constant, parts_) {
     for (std::vector<double>* of_weights :
          {&weights_, &old_weights_, &dual_weights_, &old_dual_weights_, &gradient_, &direction_, &product_})
       of_weights->resize(d_ + 1);
-    unit_ = *std::min_element(p_.ridge, p_.ridge + n_);
-    equal_ridges_ = std::all_of(p_.ridge, p_.ridge + n_, [&](double ridge) { return ridge == unit_; });
   }
 
   // Not converged: after many or short steps, or the limits. Then the dual vector is feasible, and no worse than 0.
@@ -167,7 +142,7 @@ template <class Rows> class RidgedNewton {
            *buffer = slack + variables;
     for (std::int64_t k = 0; k < variables; ++k) {
       const std::int64_t from = k / count * m_ + chosen[k % count];
-      if (k < count) row[k] = row_of(from);
+      if (k < count) row[k] = p_.row_of(from);
       linear[k] = p_.linear[from];
       lower[k] = scale * p_.lower[from];
       upper[k] = scale * p_.upper[from];
@@ -186,39 +161,27 @@ template <class Rows> class RidgedNewton {
 
   // ---- passes over the rows -------------------------------------------------------------------------------------
 
-  std::int64_t row_of(std::int64_t i) const { return p_.row ? p_.row[i] : i; }
-
-  // Call add(begin, end, part, sums) with zeros of `size` for each part, and add them up in out.
-  template <class Add> void sum_parts(std::int64_t size, double* out, Add add) {
-    std::vector<double> others(static_cast<std::size_t>(parts_ - 1) * size);
-    std::fill_n(out, size, 0.0);
-    in_parts(parts_, m_, [&](std::int64_t begin, std::int64_t end, int part) {
-      add(begin, end, part, part ? others.data() + (part - 1) * size : out);
-    });
-    for (int part = 1; part < parts_; ++part)
-      for (std::int64_t j = 0; j < size; ++j) out[j] += others[(part - 1) * size + j];
-  }
-
   // Slacks, responses and sides at the current weights and offset. Decision values are computed, or known already; if
   // `combine`, the weights of the responses are computed as well.
   void respond(bool decide, bool combine = false) {
     std::vector<ResponseSums> sums(parts_);
     std::vector<double> totals(parts_);
     const double shift = o_.constant * weights_[d_] + offset_;
-    sum_parts(combine ? d_ : 0, dual_weights_.data(), [&](std::int64_t begin, std::int64_t end, int part, double* own) {
-      double total = 0.0;
-      for (std::int64_t first = begin; first < end; first += kRowsInCache) {
-        const std::int64_t last = std::min(first + kRowsInCache, end);
-        if (decide) {
-          loops_.decisions(rows_, p_.row, first, last, weights_.data(), decisions_.data());
-          for (std::int64_t i = first; i < last; ++i) decisions_[i] += shift;
-        }
-        for (std::int64_t k = 0; k < n_; k += m_) respond_block(k, first, last, sums[part]);
-        for (std::int64_t i = first; i < last; ++i) total += sums_[i];
-        if (combine) loops_.combine(rows_, p_.row, first, last, sums_, own);
-      }
-      totals[part] = total;
-    });
+    sum_parts(parts_, m_, combine ? d_ : 0, dual_weights_.data(),
+              [&](std::int64_t begin, std::int64_t end, int part, double* own) {
+                double total = 0.0;
+                for (std::int64_t first = begin; first < end; first += kRowsInCache) {
+                  const std::int64_t last = std::min(first + kRowsInCache, end);
+                  if (decide) {
+                    loops_.decisions(rows_, p_.row, first, last, weights_.data(), decisions_.data());
+                    for (std::int64_t i = first; i < last; ++i) decisions_[i] += shift;
+                  }
+                  for (std::int64_t k = 0; k < n_; k += m_) respond_block(k, first, last, sums[part]);
+                  for (std::int64_t i = first; i < last; ++i) total += sums_[i];
+                  if (combine) loops_.combine(rows_, p_.row, first, last, sums_, own);
+                }
+                totals[part] = total;
+              });
     of_responses_ = {};
     sum_ = 0.0;
     for (int part = 0; part < parts_; ++part) {
@@ -231,8 +194,7 @@ template <class Rows> class RidgedNewton {
     if (decide) fresh_decisions_ = true;
   }
 
-  // Variables k + first … k + last of rows first … last. The side has two bits for each variable: off its lower and off
-  // its upper bound.
+  // Variables k + first … k + last of rows first … last.
   void respond_block(std::int64_t k, std::int64_t first, std::int64_t last, ResponseSums& sums) {
     const double *linear = p_.linear + k, *lower = p_.lower + k, *upper = p_.upper + k;
     double* response = response_ + k;
@@ -252,29 +214,6 @@ template <class Rows> class RidgedNewton {
       loops_.decisions(rows_, p_.row, begin, end, weights.data(), out.data());
       for (std::int64_t i = begin; i < end; ++i) out[i] += o_.constant * weights[d_];
     });
-  }
-
-  // Call use(rows of the data, numbers, how many) with those of the rows begin … end whose side is not that in the
-  // moments and whose number is positive, or not zero if `any`, some at a time.
-  template <class Number, class Use>
-  void for_changed(std::int64_t begin, std::int64_t end, bool any, Number number, Use use) {
-    constexpr std::int64_t kSides = 32;  // are compared at a time
-    std::int64_t chosen[kMomentRows], count = 0;
-    double numbers[kMomentRows];
-    for (std::int64_t first = begin; first < end; first += kSides) {
-      const std::int64_t last = std::min(first + kSides, end);
-      if (std::equal(sides_.data() + first, sides_.data() + last, counted_sides_.data() + first)) continue;
-      for (std::int64_t i = first; i < last; ++i) {
-        const double value = sides_[i] != counted_sides_[i] ? number(i) : 0.0;
-        chosen[count] = row_of(i);
-        numbers[count] = value;
-        count += any ? value != 0.0 : value > 0.0;
-        if (count < kMomentRows) continue;
-        use(chosen, numbers, count);
-        count = 0;
-      }
-    }
-    if (count) use(chosen, numbers, count);
   }
 
   // ---- objective values -----------------------------------------------------------------------------------------
@@ -318,12 +257,13 @@ template <class Rows> class RidgedNewton {
   // A Newton step with a line search; false if rounding errors prevent it.
   bool step() {
     ++out_.steps;
-    update_moments();
+    if (moments_.due() && !accurate_) evaluate(false);  // rounding errors accumulate in both
+    moments_.update(sides_);
     double offset_step = 0.0;
-    if (!solve_equations(offset_step)) return false;
+    if (!moments_.solve(linear_, gradient_, sum_, direction_, offset_step)) return false;
     const double initial = slope_along(offset_step);
     if (!(initial < 0.0)) return false;
-    multiply_moments(offset_step);
+    moments_.multiply(direction_, offset_step, product_);
     decisions_.swap(old_decisions_);
     weights_.swap(old_weights_);
     dual_weights_.swap(old_dual_weights_);
@@ -362,17 +302,17 @@ template <class Rows> class RidgedNewton {
   void correct_dual_weights(double length) {
     const auto corrected = [&](std::int64_t i) {
       double change = sums_[i];
-      for (std::int64_t k = i, side = counted_sides_[i]; k < n_; k += m_, side >>= 2)
+      for (std::int64_t k = i, side = moments_.side(i); k < n_; k += m_, side >>= 2)
         change -= (side & 3) == 3   ? (p_.linear[k] - decisions_[i]) / p_.ridge[k]
                   : (side & 3) == 1 ? p_.upper[k]
                                     : p_.lower[k];
       return change;
     };
-    sum_parts(d_, dual_weights_.data(), [&](std::int64_t begin, std::int64_t end, int, double* own) {
-      for_changed(begin, end, true, corrected,
-                  [&](const std::int64_t* rows, const double* numbers, std::int64_t count) {
-                    loops_.combine(rows_, rows, 0, count, numbers, own);
-                  });
+    sum_parts(parts_, m_, d_, dual_weights_.data(), [&](std::int64_t begin, std::int64_t end, int, double* own) {
+      moments_.for_changed(sides_, begin, end, true, corrected,
+                           [&](const std::int64_t* rows, const double* numbers, std::int64_t count) {
+                             loops_.combine(rows_, rows, 0, count, numbers, own);
+                           });
     });
     for (std::int64_t j = 0; j < d_; ++j) dual_weights_[j] += old_dual_weights_[j] - length * product_[j];
     accurate_ = false;
@@ -432,117 +372,6 @@ template <class Rows> class RidgedNewton {
     fresh_decisions_ = false;
   }
 
-  // ---- the equations --------------------------------------------------------------------------------------------
-
-  // The factor of a row with this side: unit / ridge of its free variable, 0 without one.
-  double factor_of(std::int64_t i, int side) const {
-    if (equal_ridges_) return int{(side & 3) == 3} + int{side >> 2 == 3};
-    double factor = 0.0;
-    for (std::int64_t k = i; k < n_; k += m_, side >>= 2)
-      if ((side & 3) == 3) factor += unit_ / p_.ridge[k];
-    return factor;
-  }
-
-  // Bring the moments of the rows about the origin up to date with the free variables.
-  void update_moments() {
-    if (++updates_ > kMaxMomentUpdates && !accurate_) evaluate(false);  // rounding errors accumulate in both
-    std::int64_t changed = 0;
-    for (std::int64_t i = 0; i < m_; ++i) changed += sides_[i] != counted_sides_[i];
-    if (updates_ > kMaxMomentUpdates || static_cast<double>(changed) > kMaxChangedRows * total_) {
-      updates_ = 0;
-      total_ = 0.0;
-      std::fill(moments_.begin(), moments_.end(), 0.0);
-      std::fill(square_.begin(), square_.end(), 0.0);
-      std::fill(counted_sides_.begin(), counted_sides_.end(), std::uint8_t{0});
-      if (shifted_) centre_origin();
-    }
-    count_rows(1.0);
-    count_rows(-1.0);
-    counted_sides_ = sides_;
-  }
-
-  double grown(std::int64_t i) const { return factor_of(i, sides_[i]) - factor_of(i, counted_sides_[i]); }
-
-  // The origin is the mean of the free rows.
-  void centre_origin() {
-    std::vector<double> sums(d_ + 1);
-    sum_parts(d_ + 1, sums.data(), [&](std::int64_t begin, std::int64_t end, int, double* own) {
-      for_changed(
-          begin, end, false, [&](std::int64_t i) { return grown(i); },
-          [&](const std::int64_t* rows, const double* numbers, std::int64_t count) {
-            loops_.combine(rows_, rows, 0, count, numbers, own);
-            own[d_] = std::accumulate(numbers, numbers + count, own[d_]);
-          });
-    });
-    for (std::int64_t j = 0; j < d_; ++j) origin_[j] = sums[d_] > 0.0 ? sums[j] / sums[d_] : 0.0;
-  }
-
-  // Add the moments of the rows whose factor has grown, or subtract those of the rows whose factor has shrunk.
-  void count_rows(double sign) {
-    const std::int64_t area = d_ * d_;
-    std::vector<double> sums(area + d_ + 1);
-    sum_parts(area + d_ + 1, sums.data(), [&](std::int64_t begin, std::int64_t end, int part, double* own) {
-      std::vector<double> others(part ? moment_buffer_.size() : 0);
-      double* buffer = part ? others.data() : moment_buffer_.data();
-      for_changed(
-          begin, end, false, [&](std::int64_t i) { return sign * grown(i); },
-          [&](const std::int64_t* rows, const double* numbers, std::int64_t count) {
-            loops_.add_moments(rows_, rows, 0, count, numbers, shifted_ ? origin_.data() : nullptr, buffer, own + area,
-                               own, d_);
-            own[area + d_] = std::accumulate(numbers, numbers + count, own[area + d_]);
-          });
-    });
-    if (sums[area + d_] == 0.0) return;
-    for (std::int64_t j = 0; j < area; ++j) square_[j] += sign * sums[j];
-    for (std::int64_t j = 0; j < d_; ++j) moments_[j] += sign * sums[area + j];
-    total_ += sign * sums[area + d_];
-  }
-
-  // Solve the equations of newton_equations.py for the direction and the step of the offset.
-  bool solve_equations(double& offset_step) {
-    const std::int64_t size = d_ + 1;
-    const double c = o_.constant;
-    const bool moves = p_.grouped && total_ > 0.0;
-    if (p_.grouped && !moves && sum_ != 0.0) return false;
-    for (std::int64_t j = 0; j < d_; ++j) {
-      double* line = matrix_.data() + j * size;
-      const double mean = moves ? moments_[j] / total_ : 0.0;
-      for (std::int64_t k = 0; k <= j; ++k) line[k] = (square_[j * d_ + k] - mean * moments_[k]) / unit_;
-      line[j] += 1.0;
-      matrix_[d_ * size + j] = moves ? 0.0 : c * moments_[j] / unit_;
-      direction_[j] = -gradient_[j] - (moves ? (origin_[j] + mean) * sum_ : 0.0);
-    }
-    matrix_[d_ * size + d_] = 1.0 + (moves ? 0.0 : c * c * total_ / unit_);
-    direction_[d_] = -gradient_[d_] - (moves ? c * sum_ : 0.0);
-    if (!linear_.solve_positive_definite(matrix_.data(), size, direction_.data())) return false;
-    if (moves) {
-      offset_step = sum_ * unit_ / total_ - c * direction_[d_];
-      for (std::int64_t j = 0; j < d_; ++j) offset_step -= (origin_[j] + moments_[j] / total_) * direction_[j];
-    }
-    return true;
-  }
-
-  // product = FᵀD (F d + e), without that of the constant feature
-  void multiply_moments(double offset_step) {
-    double shift = offset_step + o_.constant * direction_[d_], along = 0.0;
-    for (std::int64_t j = 0; j < d_; ++j) {
-      shift += origin_[j] * direction_[j];
-      along += moments_[j] * direction_[j];
-    }
-    const double sum = along + total_ * shift;
-    for (std::int64_t j = 0; j < d_; ++j) product_[j] = moments_[j] * shift + origin_[j] * sum;
-    for (std::int64_t j = 0; j < d_; ++j) {
-      const double* line = square_.data() + j * d_;
-      double own = line[j] * direction_[j];
-      for (std::int64_t k = 0; k < j; ++k) {
-        own += line[k] * direction_[k];
-        product_[k] += line[k] * direction_[j];
-      }
-      product_[j] += own;
-    }
-    for (std::int64_t j = 0; j < d_; ++j) product_[j] /= unit_;
-  }
-
   const Rows& rows_;
   const RowLoops<Rows>& loops_;
   const LinearLoops& linear_;
@@ -551,23 +380,19 @@ template <class Rows> class RidgedNewton {
   const std::int64_t n_, m_, d_;
   const int parts_;  // of sums over rows
   const std::chrono::steady_clock::time_point begun_;
-  double *const response_, *const slack_;                   // of variables
-  double* const change_;                                    // of rows: of their decision values in a step
-  std::vector<double> decisions_, old_decisions_;           // of rows, with the offset
-  std::vector<double> sums_of_rows_;                        // of responses, where a row has two variables
-  const double* const sums_;                                // of the responses of each row
-  std::vector<std::uint8_t> sides_, counted_sides_;         // of rows: now, and in the moments
-  std::vector<double> origin_, moments_, square_, matrix_;  // of the free rows about the origin
-  const bool shifted_;                                      // whether the origin is the mean of the free rows
-  std::vector<double> moment_buffer_;                       // for dense rows
+  double *const response_, *const slack_;          // of variables
+  double* const change_;                           // of rows: of their decision values in a step
+  std::vector<double> decisions_, old_decisions_;  // of rows, with the offset
+  std::vector<double> sums_of_rows_;               // of responses, where a row has two variables
+  const double* const sums_;                       // of the responses of each row
+  Sides sides_;
+  RidgedMoments<Rows> moments_;
   std::vector<double> weights_, old_weights_, dual_weights_, old_dual_weights_, gradient_, direction_, product_;
-  double unit_ = 1.0;  // the least ridge; moments are in units of its inverse
-  bool equal_ridges_ = true;
-  double offset_ = 0.0, sum_ = 0.0, total_ = 0.0, primal_ = 0.0, dual_ = 0.0;  // the sum of responses, of factors
+  double offset_ = 0.0, sum_ = 0.0, primal_ = 0.0, dual_ = 0.0;  // the sum of the responses
   ResponseSums of_responses_;
-  int short_steps_ = 0, updates_ = kMaxMomentUpdates;  // the first moments are computed from all rows
-  bool fresh_decisions_ = false;                       // whether decision values are products, not interpolated
-  bool accurate_ = true;                               // whether the weights of the responses are
+  int short_steps_ = 0;
+  bool fresh_decisions_ = false;  // whether decision values are products, not interpolated
+  bool accurate_ = true;          // whether the weights of the responses are
   SmallLinearOutcome out_;
 };
 
