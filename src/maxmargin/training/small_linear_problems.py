@@ -59,13 +59,13 @@ MAX_RIDGED_VALUES = 2**23
 #: Nanoseconds of a product for each stored value, sparse and dense; of a multiplication for the moments, likewise; of
 #: all else in a Newton fit for each sample; of a step of coordinate ascent besides its products. Measured on a9a, and
 #: for dense rows on covtype.
-VALUE_COSTS, MOMENT_COSTS, SAMPLE_COST, STEP_COST = (0.75, 0.15), (0.7, 0.12), 60.0, 25.0
+VALUE_COSTS, MOMENT_COSTS, SAMPLE_COST, STEP_COST = (0.75, 0.15), (0.55, 0.12), 60.0, 25.0
 
 #: Products with the data in a Newton fit, and its factorisations with the nanoseconds of one for each cubed dimension.
 NEWTON_PRODUCTS, FACTORISATIONS, FACTORISATION_COST = 8, 8, 0.05
 
 #: Passes of coordinate ascent that are assumed: where it converges soon, and elsewhere.
-FEW_PASSES, MANY_PASSES = 5, 15
+SUITED_PASSES, OTHER_PASSES = 5, 15
 
 #: Passes of coordinate ascent after which a problem goes through the pipeline.
 MAX_PASSES = 50
@@ -142,7 +142,7 @@ def suits_ridged_newton(problem: DualProblem, rows: Features) -> bool:
     moments = MOMENT_COSTS[dense] * 0.5 * stored**2 / max(1, n)
     factorisations = FACTORISATIONS * FACTORISATION_COST * rows.dimension**3
     newton = NEWTON_PRODUCTS * product + moments + factorisations + SAMPLE_COST * n
-    passes = FEW_PASSES if suits_ascent(problem, rows) else MANY_PASSES
+    passes = SUITED_PASSES if suits_ascent(problem, rows) else OTHER_PASSES
     return newton <= passes * (2 * product + STEP_COST * n)
 
 
