@@ -28,6 +28,7 @@ const LinearLoops linear = {row_loops<DenseRows<float>>(),
                             loss,
                             derivatives,
                             descend_model,
+                            solve_positive_definite,
                             small_memory,
                             solve_small,
                             certify_linear};

@@ -206,6 +206,7 @@ struct LinearLoops {
                              std::int64_t end);
   double (*descend_model)(const double* square, std::int64_t count, double* weights, double* slope, double tolerance,
                           std::int64_t max_passes);
+  bool (*solve_positive_definite)(double* square, std::int64_t width, double* x);
   std::int64_t (*small_memory)(const SmallLinearProblem&);  // doubles
   SmallLinearOutcome (*solve_small)(const SmallLinearProblem&, double* memory, std::int64_t* indices, double* dual,
                                     double* weights);

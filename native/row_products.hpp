@@ -184,19 +184,40 @@ void add_moments(const DenseRows<T>& rows, const std::int64_t* indices, std::int
   }
 }
 
+// The products of values [i, i + Lines) of a row, which begins at `first`, with those up to themselves, times b: each
+// value before them is read once.
+template <int Lines, class T, class I>
+MAXMARGIN_INLINE void add_lines(const CompressedRows<T, I>& rows, std::int64_t first, std::int64_t i, double b,
+                                double* sums, double* square, std::int64_t stride) {
+  const I* at = rows.features;
+  const T* values = rows.values;
+  double factors[Lines], *lines[Lines];
+#pragma GCC unroll 4
+  for (int q = 0; q < Lines; ++q) {
+    factors[q] = b * static_cast<double>(values[i + q]);
+    lines[q] = square + static_cast<std::int64_t>(at[i + q]) * stride;
+    sums[at[i + q]] += factors[q];
+  }
+  for (std::int64_t j = first; j < i; ++j) {
+    const auto value = static_cast<double>(values[j]);
+    const std::int64_t column = at[j];
+#pragma GCC unroll 4
+    for (int q = 0; q < Lines; ++q) lines[q][column] += factors[q] * value;
+  }
+#pragma GCC unroll 4
+  for (int q = 0; q < Lines; ++q)
+    for (int r = 0; r <= q; ++r) lines[q][at[i + r]] += factors[q] * static_cast<double>(values[i + r]);
+}
+
 template <class T, class I>
 void add_moments(const CompressedRows<T, I>& rows, const std::int64_t* indices, std::int64_t begin, std::int64_t end,
                  const double* b, const double*, double*, double* sums, double* square, std::int64_t stride) {
   for (std::int64_t k = begin; k < end; ++k) {
     const std::int64_t row = indices ? indices[k] : k;
     const std::int64_t first = rows.starts[row], last = rows.starts[row + 1];
-    for (std::int64_t i = first; i < last; ++i) {
-      const double factor = b[k] * static_cast<double>(rows.values[i]);
-      sums[rows.features[i]] += factor;
-      double* line = square + static_cast<std::int64_t>(rows.features[i]) * stride;
-#pragma GCC unroll 4
-      for (std::int64_t j = first; j <= i; ++j) line[rows.features[j]] += factor * static_cast<double>(rows.values[j]);
-    }
+    std::int64_t i = first;
+    for (; i + 4 <= last; i += 4) add_lines<4>(rows, first, i, b[k], sums, square, stride);
+    for (; i < last; ++i) add_lines<1>(rows, first, i, b[k], sums, square, stride);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "data_rows.hpp"
+#include "ridged_newton.hpp"
 #include "small_ascent.hpp"
 
 namespace maxmargin {
@@ -11,8 +12,8 @@ namespace {
 
 constexpr double kMostOrdinary = 0x1p66, kLeastOrdinary = 0x1p-66;  // no product of four such numbers overflows
 
-bool ordinary(double magnitude) {
-  return magnitude == 0.0 || (magnitude >= kLeastOrdinary && magnitude <= kMostOrdinary);
+int ordinary(double magnitude) {
+  return int{magnitude == 0.0} | (int{magnitude >= kLeastOrdinary} & int{magnitude <= kMostOrdinary});
 }
 
 struct SmallLinearOptions {
@@ -30,15 +31,18 @@ bool is_suitable(const BoxProblem& problem) {
   const std::int64_t n = problem.size();
   const std::int64_t singles = problem.count_singles();
   if (n == 0 || given(problem.kink) || problem.groups > 1 || (problem.groups == 1 && singles > 0)) return false;
-  const bool ridged = problem.ridge.data()[0] > 0.0;
-  for (std::int64_t k = 0; k < n; ++k) {
-    const double lower = problem.lower.data()[k], upper = problem.upper.data()[k], ridge = problem.ridge.data()[k];
-    const bool unlimited = std::isinf(lower) || std::isinf(upper);
-    if ((ridge > 0.0) != ridged || (unlimited && !ridged) || !(lower <= 0.0 && upper >= 0.0)) return false;
-    if (!ordinary(ridge) || !ordinary(std::fabs(problem.linear.data()[k]))) return false;
-    if (!(std::isinf(lower) || ordinary(-lower)) || !(std::isinf(upper) || ordinary(upper))) return false;
+  const double *linears = problem.linear.data(), *lowers = problem.lower.data(), *uppers = problem.upper.data();
+  const double* ridges = problem.ridge.data();
+  const bool ridged = ridges[0] > 0.0;
+  int suitable = 1;
+  for (std::int64_t k = 0; k < n; ++k) {  // without branches
+    const double linear = std::fabs(linears[k]), lower = lowers[k], upper = uppers[k], ridge = ridges[k];
+    const int unlimited = int{lower == -kUnlimited} | int{upper == kUnlimited};
+    suitable &= int{(ridge > 0.0) == ridged} & (int{ridged} | (1 - unlimited)) & int{lower <= 0.0} & int{upper >= 0.0};
+    suitable &= ordinary(ridge) & ordinary(linear);
+    suitable &= (int{lower == -kUnlimited} | ordinary(-lower)) & (int{upper == kUnlimited} | ordinary(upper));
   }
-  return true;
+  return suitable != 0;
 }
 
 // The distinct rows of a problem in double precision, with the constant feature last: dense, or compressed.
@@ -168,6 +172,54 @@ SmallLinearResult solve_small_linear(const DataRows& features, const BoxProblem&
   });
 }
 
+// ---- squared losses ---------------------------------------------------------------------------------------------
+
+struct RidgedNewtonArguments : RidgedNewtonOptions {
+  void check() const { require(max_steps >= 0 && threads >= 1, "there must be a thread, and a limit of steps"); }
+};
+
+// Solve a problem with a ridge everywhere and certify the solution. One that is not suitable is returned without steps.
+SmallLinearResult solve_ridged(const DataRows& features, const BoxProblem& problem, const SmallLinearArrays& arrays,
+                               Vector<const double> squared_norms, const RidgedNewtonArguments& options) {
+  problem.require_objective();
+  const std::int64_t n = problem.size(), width = features.width;
+  require(features.count() == n && length(arrays.dual) == n && length(squared_norms) == n,
+          "there must be a row for every variable");
+  require(length(arrays.weights) == width + 1, "weights must include the constant feature");
+  Memory().of(features, problem, arrays).reads("squared_norms", squared_norms).require_disjoint();
+  if (!is_suitable(problem) || !(problem.ridge.data()[0] > 0.0)) return {};
+  return with_rows(features, [&](auto rows, const auto& loops) {
+    nb::gil_scoped_release unlocked;
+    SmallLinearResult result;
+    std::int64_t longest = 0;
+    const std::int64_t *row_of = features.at(), distinct = is_repeated(row_of, n) ? n / 2 : n;
+    for (std::int64_t i = 0; i < distinct; ++i) {
+      if (!ordinary(squared_norms.data()[i])) return result;
+      longest = std::max(longest, stored_in(rows, row_of ? row_of[i] : i));
+    }
+    const double *linear = problem.linear.data(), *lower = problem.lower.data(), *upper = problem.upper.data(),
+                 *ridge = problem.ridge.data();
+    const bool grouped = problem.groups == 1;
+    double *w = arrays.weights.data(), *b = arrays.dual.data();
+    RidgedNewton solver(rows, loops, *level.linear, {n, distinct, width, row_of, linear, lower, upper, ridge, grouped},
+                        options, b, arrays.slack.data(), arrays.residual.data());
+    result.outcome = solver.solve();
+    std::copy(solver.weights().begin(), solver.weights().end(), w);
+    auto [decisions, product] = solver.products();
+    std::vector<double> of_variables(n > distinct ? 2 * n : 0);
+    if (n > distinct) {
+      double* out = of_variables.data();
+      for (const double* of_rows : {decisions, decisions, product, product}) out = std::copy_n(of_rows, distinct, out);
+      decisions = of_variables.data();
+      product = decisions + n;
+    }
+    result.certificate = level.linear->certify(
+        {n, width, longest, linear, lower, upper, ridge, b, w, solver.dual_weights().data(), decisions, product,
+         squared_norms.data(), options.constant, grouped, arrays.slack.data(), arrays.residual.data(), nullptr});
+    return result;
+  });
+}
+
 // ---- dual coordinate ascent -------------------------------------------------------------------------------------
 
 // Solve a problem without a group and certify the solution. One that is not suitable is returned without steps.
@@ -239,6 +291,9 @@ void define_small_linear(nb::module_& m) {
   define_arguments<SmallAscentOptions, double, double, double, double, std::int64_t>(
       m, "SmallAscentOptions", nb::arg("constant"), nb::arg("relative_gap"), nb::arg("gap"), nb::arg("max_remaining"),
       nb::arg("max_passes"));
+  define_arguments<RidgedNewtonArguments, double, double, double, std::int64_t, double, int>(
+      m, "RidgedNewtonOptions", nb::arg("constant"), nb::arg("relative_gap"), nb::arg("gap"), nb::arg("max_steps"),
+      nb::arg("max_seconds"), nb::arg("threads"));
   nb::class_<SmallLinearResult>(m, "SmallLinearResult")
       .def_prop_ro("converged", [](const SmallLinearResult& r) { return r.outcome.converged; })
       .def_prop_ro("steps", [](const SmallLinearResult& r) { return r.outcome.steps; })
@@ -261,6 +316,8 @@ void define_small_linear(nb::module_& m) {
   m.def("certify_linear", &certify_linear, nb::arg("problem"), nb::arg("arrays"), nb::arg("constant"),
         nb::arg("longest_row"));
   m.def("solve_small_linear", &solve_small_linear, nb::arg("rows"), nb::arg("problem"), nb::arg("arrays"),
+        nb::arg("options"));
+  m.def("solve_ridged", &solve_ridged, nb::arg("rows"), nb::arg("problem"), nb::arg("arrays"), exact("squared_norms"),
         nb::arg("options"));
   m.def("solve_small_by_ascent", &solve_small_by_ascent, nb::arg("rows"), nb::arg("problem"), nb::arg("arrays"),
         exact("squared_norms"), nb::arg("options"));

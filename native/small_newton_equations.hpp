@@ -16,6 +16,30 @@
 
 namespace maxmargin::MAXMARGIN_LEVEL {
 
+// Factorise the lower triangle of a square in place (Cholesky), and solve for x. False if it is not positive definite.
+inline bool solve_positive_definite(double* square, std::int64_t width, double* x) {
+  const auto product = [](const double* a, const double* b, std::int64_t count) {
+    return dot(DenseRows<double>{a, count}, 0, b);
+  };
+  for (std::int64_t j = 0; j < width; ++j) {
+    double* row = square + j * width;
+    for (std::int64_t k = 0; k < j; ++k) {
+      const double* above = square + k * width;
+      row[k] = (row[k] - product(row, above, k)) / above[k];
+    }
+    const double pivot = row[j] - product(row, row, j);
+    if (!(pivot > 0.0 && pivot < kInfinite)) return false;
+    row[j] = std::sqrt(pivot);
+    x[j] = (x[j] - product(row, x, j)) / row[j];
+  }
+  for (std::int64_t j = width; j-- > 0;) {
+    const double* row = square + j * width;
+    x[j] /= row[j];
+    for (std::int64_t k = 0; k < j; ++k) x[k] -= row[k] * x[j];
+  }
+  return true;
+}
+
 // As in newton_equations.py, where they are explained.
 constexpr double kMaxChangedFraction = 0.5;
 constexpr int kMaxUpdates = 8;
@@ -75,7 +99,7 @@ template <class Rows> class SmallNewtonEquations {
       if (moves)
         for (std::int64_t k = 0; k <= j; ++k) square_[j * width_ + k] -= first_[j] * first_[k] / total;
     }
-    if (!solve_cholesky(direction)) return false;
+    if (!solve_positive_definite(square_, width_, direction)) return false;
     if (moves) {
       double along = 0.0;
       for (std::int64_t j = 0; j < width_; ++j) along += first_[j] * direction[j];
@@ -100,31 +124,6 @@ template <class Rows> class SmallNewtonEquations {
     add_moments(rows_, free_, 0, count, grown_, nullptr, buffer_, first_, square_, width_);
     for (std::int64_t j = 0; j < width_; ++j) sums_[j] += sign * first_[j];
     for (std::int64_t j = 0; j < width_ * width_; ++j) squares_[j] += sign * square_[j];
-  }
-
-  // Factorise the lower triangle of the square in place, and solve for the direction.
-  bool solve_cholesky(double* direction) {
-    for (std::int64_t j = 0; j < width_; ++j) {
-      double* row = square_ + j * width_;
-      for (std::int64_t k = 0; k < j; ++k) {
-        const double* above = square_ + k * width_;
-        row[k] = (row[k] - product(row, above, k)) / above[k];
-      }
-      const double pivot = row[j] - product(row, row, j);
-      if (!(pivot > 0.0 && pivot < kInfinite)) return false;
-      row[j] = std::sqrt(pivot);
-      direction[j] = (direction[j] - product(row, direction, j)) / row[j];
-    }
-    for (std::int64_t j = width_; j-- > 0;) {
-      const double* row = square_ + j * width_;
-      direction[j] /= row[j];
-      for (std::int64_t k = 0; k < j; ++k) direction[k] -= row[k] * direction[j];
-    }
-    return true;
-  }
-
-  static double product(const double* a, const double* b, std::int64_t count) {
-    return dot(DenseRows<double>{a, count}, 0, b);
   }
 
   const Rows rows_;

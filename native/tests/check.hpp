@@ -17,6 +17,7 @@ void test_pairwise();
 void test_free_variables();
 void test_selection();
 void test_linear_models();
+void test_ridged_newton();
 void test_passes();
 void test_online();
 void test_extended();

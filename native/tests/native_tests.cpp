@@ -13,6 +13,7 @@ int main() {
   test_free_variables();
   test_selection();
   test_linear_models();
+  test_ridged_newton();
   test_passes();
   test_online();
   test_extended();

@@ -108,6 +108,7 @@ def test_compressed_rows_take_the_steps_of_the_twin(kind, intercept):
 def ascent(monkeypatch):
     """Leave no problem to the Newton method."""
     monkeypatch.setattr(small_linear_problems, "MAX_STEP_MULTIPLICATIONS", -1)
+    monkeypatch.setattr(small_linear_problems, "MAX_RIDGED_VALUES", -1)
 
 
 @pytest.mark.parametrize("storage", ["dense", "single", "csr"])

@@ -470,6 +470,11 @@ class SmallAscentOptions:
         self, *, constant: float, relative_gap: float, gap: float, max_remaining: float, max_passes: int
     ) -> None: ...
 
+class RidgedNewtonOptions:
+    def __init__(
+        self, *, constant: float, relative_gap: float, gap: float, max_steps: int, max_seconds: float, threads: int
+    ) -> None: ...
+
 class SmallLinearArrays:
     def __init__(self, *, dual: _Floats, weights: _Floats, slack: _Floats, residual: _Floats) -> None: ...
 
@@ -501,6 +506,13 @@ def certify_linear(
 ) -> SmallLinearResult: ...
 def solve_small_linear(
     rows: DataRows, problem: BoxProblem, arrays: SmallLinearArrays, options: SmallLinearOptions
+) -> SmallLinearResult: ...
+def solve_ridged(
+    rows: DataRows,
+    problem: BoxProblem,
+    arrays: SmallLinearArrays,
+    squared_norms: _Floats,
+    options: RidgedNewtonOptions,
 ) -> SmallLinearResult: ...
 def solve_small_by_ascent(
     rows: DataRows,

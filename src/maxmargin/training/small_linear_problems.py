@@ -2,9 +2,10 @@
 
 Of a fit of milliseconds, Python between two steps and NumPy's passes over all samples take the larger part. A native
 call solves a problem from start to end and computes its certificate with bounds on all rounding errors
-(`native/small_linear_bindings.cpp`): with few features the semismooth Newton method, with more and small costs dual
-coordinate ascent, which then converges within a few passes over the data. Problems that take many steps, are of another
-kind, or need a certificate in double-double arithmetic go through the pipeline.
+(`native/small_linear_bindings.cpp`): with few features the semismooth Newton method, of which squared losses have a
+variant for problems of medium size (`native/ridged_newton.hpp`); with more features and small costs dual coordinate
+ascent, which then converges within a few passes over the data. Problems that take many steps, are of another kind, or
+need a certificate in double-double arithmetic go through the pipeline.
 """
 
 from __future__ import annotations
@@ -19,12 +20,18 @@ import numpy as np
 from maxmargin import _native
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Indices
+from maxmargin.deadline import seconds_until_deadline
 from maxmargin.formulations.formulation import bias_of
 from maxmargin.matrices.features import Features
 from maxmargin.problems import Certificate, Counters, DualProblem, Progress, Solution, Status
 from maxmargin.problems.certificate import NEGLIGIBLE_ROUNDING, inconclusive
 from maxmargin.solvers import LinearSolver, StoppingRule
-from maxmargin.solvers.linear.linear_solver import BLAS_SPEEDUP, MAX_CHEAP_STEP_PASSES, first_step_cost, newton_cost
+from maxmargin.solvers.linear.linear_solver import (
+    BLAS_SPEEDUP,
+    MAX_CHEAP_STEP_PASSES,
+    first_step_cost,
+    newton_cost,
+)
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.training.linear_verification import meets
 from maxmargin.training.pipeline import Session, Solver
@@ -44,6 +51,21 @@ MAX_ASCENT_VALUES = 2**20
 #: The largest curvature of the linear kernel relative to that of the loss, on average, with which coordinate ascent is
 #: the first choice: it takes some ten passes. Tuned on a9a, binary features and text with C of 0.01 to 100.
 MAX_ASCENT_CURVATURE = 8.0
+
+#: The most stored values for which the Newton method for squared losses is one native call: that then takes up to some
+#: 50 ms, between two checks of the deadline a few.
+MAX_RIDGED_VALUES = 2**23
+
+#: Nanoseconds of a product for each stored value, sparse and dense; of a multiplication for the moments, likewise; of
+#: all else in a Newton fit for each sample; of a step of coordinate ascent besides its products. Measured on a9a, and
+#: for dense rows on covtype.
+VALUE_COSTS, MOMENT_COSTS, SAMPLE_COST, STEP_COST = (0.75, 0.15), (0.55, 0.12), 60.0, 25.0
+
+#: Products with the data in a Newton fit, and its factorisations with the nanoseconds of one for each cubed dimension.
+NEWTON_PRODUCTS, FACTORISATIONS, FACTORISATION_COST = 8, 8, 0.05
+
+#: Passes of coordinate ascent that are assumed: where it converges soon, and elsewhere.
+SUITED_PASSES, OTHER_PASSES = 5, 15
 
 #: Passes of coordinate ascent after which a problem goes through the pipeline.
 MAX_PASSES = 50
@@ -103,10 +125,25 @@ def are_small(rows: int, features: int) -> bool:
 
 def choose_method(problem: DualProblem, rows: Features) -> type[SmallFit] | None:
     """Return the method for a small problem, None if it is left to the pipeline."""
+    if suits_ridged_newton(problem, rows):
+        return RidgedNewtonFit
     small = step_multiplications(problem, rows) <= MAX_STEP_MULTIPLICATIONS
     if small and rows.width <= MAX_NEWTON_FEATURES:
         return NewtonFit
     return AscentFit if suits_ascent(problem, rows) else NewtonFit if small else None
+
+
+def suits_ridged_newton(problem: DualProblem, rows: Features) -> bool:
+    """Whether the Newton method for squared losses is likely to be the fastest."""
+    if not problem.ridged or problem.kinked or max(rows.stored, rows.size) > MAX_RIDGED_VALUES:
+        return False
+    n, stored, dense = rows.size, rows.stored, not sparse.issparse(rows.points.data)
+    product = VALUE_COSTS[dense] * stored
+    moments = MOMENT_COSTS[dense] * 0.5 * stored**2 / max(1, n)
+    factorisations = FACTORISATIONS * FACTORISATION_COST * rows.dimension**3
+    newton = NEWTON_PRODUCTS * product + moments + factorisations + SAMPLE_COST * n
+    passes = SUITED_PASSES if suits_ascent(problem, rows) else OTHER_PASSES
+    return newton <= passes * (2 * product + STEP_COST * n)
 
 
 def step_multiplications(problem: DualProblem, rows: Features) -> float:
@@ -212,6 +249,26 @@ class NewtonFit(SmallFit):
             compressed=stays_compressed(self.problem, self.rows),
         )
         return _native.solve_small_linear(self.rows.native, self.problem.native, arrays, options)
+
+
+class RidgedNewtonFit(SmallFit):
+    """The semismooth Newton method for squared losses."""
+
+    max_steps = MAX_STEPS
+
+    def _solve(
+        self, arrays: _native.SmallLinearArrays, relative_gap: float, max_steps: int
+    ) -> _native.SmallLinearResult:
+        rows = self.rows
+        options = _native.RidgedNewtonOptions(
+            constant=rows.constant,
+            relative_gap=relative_gap,
+            gap=self.rule.gap or 0.0,
+            max_steps=max_steps,
+            max_seconds=seconds_until_deadline(),
+            threads=rows.threads_for(rows.stored),
+        )
+        return _native.solve_ridged(rows.native, self.problem.native, arrays, rows.known_squared_norms(), options)
 
 
 class AscentFit(SmallFit):
