@@ -46,6 +46,18 @@ inline std::int64_t find_free(const DualState& s, std::int64_t limit, std::int64
   return count;
 }
 
+// Copy the values of the listed free variables to the workspace.
+inline void copy_free_values(const DualState& s, const FreeWorkspace& w, std::int64_t count) {
+  for (std::int64_t a = 0; a < count; ++a) {
+    const std::int64_t i = w.free[a];
+    w.group[a] = s.group[i];
+    w.dual[a] = s.dual[i];
+    w.gradient[a] = gradient_up(s, i);
+    w.lower[a] = nearest_lower(s, i);
+    w.upper[a] = nearest_upper(s, i);
+  }
+}
+
 // Copy the listed free variables and the matrix between them to the workspace; false if there is no memory for a row.
 template <class Rows>
 inline bool copy_free(const DualState& s, Rows& rows, const FreeWorkspace& w, std::int64_t count) {
@@ -55,12 +67,8 @@ inline bool copy_free(const DualState& s, Rows& rows, const FreeWorkspace& w, st
     if (!row) return false;
     for (std::int64_t b = 0; b < count; ++b) w.matrix[a * count + b] = rows.at(row, w.free[b]);
     w.matrix[a * count + a] += s.ridge[i];
-    w.group[a] = s.group[i];
-    w.dual[a] = s.dual[i];
-    w.gradient[a] = gradient_up(s, i);
-    w.lower[a] = nearest_lower(s, i);
-    w.upper[a] = nearest_upper(s, i);
   }
+  copy_free_values(s, w, count);
   return true;
 }
 

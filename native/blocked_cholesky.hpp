@@ -117,13 +117,18 @@ inline void solve_transposed(const double* a, std::int64_t n, std::int64_t strid
   }
 }
 
-// x = A⁻¹ x
-inline void solve_factored(const double* a, std::int64_t n, std::int64_t stride, double* x) {
+// x = R⁻ᵀ x
+inline void substitute(const double* a, std::int64_t n, std::int64_t stride, double* x) {
   for (std::int64_t r = 0; r < n; ++r) {
     const double* row = a + r * stride;
     x[r] /= row[r];
     add_row(x + r + 1, row + r + 1, -x[r], n - r - 1);
   }
+}
+
+// x = A⁻¹ x
+inline void solve_factored(const double* a, std::int64_t n, std::int64_t stride, double* x) {
+  substitute(a, n, stride, x);
   solve_transposed(a, n, stride, x);
 }
 

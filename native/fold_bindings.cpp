@@ -97,7 +97,7 @@ struct FoldMemory {
         extremes(groups + 1),
         keep(new bool[size]),
         part_floats(4 * (size + 15) + SharedMemory::kAlignment),
-        indices(4 * size),
+        indices(6 * size),
         free_indices(indices_of_free_equations(shared.max_free) + groups),
         part_group(size),
         free_groups(shared.max_free) {
@@ -113,6 +113,8 @@ struct FoldMemory {
                 at + size,
                 at + 2 * size,
                 at + 3 * size,
+                at + 4 * size,
+                at + 5 * size,
                 part_group.data(),
                 shared.values.data(),
                 shared.values_count(),

@@ -41,8 +41,9 @@ constexpr std::int64_t kMaxFinishedSize = 2048, kMaxFinishedFree = 256, kFinishS
 constexpr int kMaxFinishes = 20;
 constexpr double kFinishedViolation = 1e-13;
 constexpr double kSingleAccuracy = 1e-7;  // of the free equations, relative
-// The cost of the free equations of m variables is taken as this times m³ operations of pair steps.
-constexpr double kFreeCost = 0.04;
+// The cost of the free equations of m variables is taken as this times m³ operations of pair steps; where a
+// factorisation serves them, this times m².
+constexpr double kFreeCost = 0.04, kNextFreeCost = 1.5;
 // The violation at which steps on a part end, relative to that of all before.
 constexpr double kPartReduction = 0.1;
 // The least tolerance, relative to the largest gradient, of steps with a gradient in single precision. The gradient
@@ -56,6 +57,7 @@ class FoldPathSolver {
         w_(workspace),
         s_(state),
         rows_(path, state),
+        equations_(path, state, workspace),
         free_(workspace.free_doubles, workspace.free_indices, workspace.free_groups, workspace.max_free),
         fused_{workspace.shifts, workspace.shifts + state.size, workspace.diagonal} {}
 
@@ -185,22 +187,22 @@ class FoldPathSolver {
       shrink_part();
       const std::int64_t count = find_free(part_, w_.max_free, free_.free);
       const double m = static_cast<double>(count);
-      if (count && count <= w_.max_free && credit_ >= kFreeCost * m * m * m) {
-        solve_free_part(count);
-        credit_ = 0.0;
-        ++out_.free_solutions;
-      }
+      if (count == 0 || count > w_.max_free) continue;
+      const bool factored = equations_.has_factor_of(free_.free, w_.members, count);
+      if (credit_ < (factored ? kNextFreeCost * m * m : kFreeCost * m * m * m)) continue;
+      if (!factored) equations_.forget();
+      solve_free_part(count);
+      credit_ = 0.0;
+      ++out_.free_solutions;
     }
   }
 
   // By the equations of all free variables; where they have no solution, or it is no ascent, by the active-set method.
   void solve_free_part(std::int64_t count) {
-    if (copy_free(part_, part_rows_, free_, count)) {
-      const FreeVariables variables{free_.matrix, count,      free_.group,    part_.groups,    free_.lower,
-                                    free_.upper,  free_.dual, free_.gradient, kSingleAccuracy, kInfinity};
-      if (FreeEquations(variables, free_.doubles, free_.indices).solve() && move_free(part_, part_rows_, free_, count))
-        return;
-    }
+    copy_free_values(part_, free_, count);
+    const FreeValues values{count, free_.free, w_.members, free_.lower, free_.upper, free_.dual, free_.gradient};
+    if (equations_.solve(values, part_rows_) && move_free(part_, part_rows_, free_, count)) return;
+    equations_.forget();  // the active-set method takes its memory
     double work = 0.0;
     const double m = static_cast<double>(count);
     solve_free(part_, part_rows_, free_, count, work, kSingleAccuracy, 2.0 * m * m * m);
@@ -281,6 +283,7 @@ class FoldPathSolver {
   const FoldWorkspace& w_;
   DualState& s_;
   const MatrixRows rows_;
+  FreeEquations equations_;
   const FreeWorkspace free_;
   const FusedArrays<double> fused_;
   PassResult pass_;

@@ -200,9 +200,9 @@ constexpr std::int64_t columns_of_free_equations(std::int64_t count) { return co
 constexpr std::int64_t padded_columns(std::int64_t count) { return columns_of_free_equations(count) + 16; }
 constexpr std::int64_t doubles_of_free_equations(std::int64_t count) {
   const std::int64_t columns = padded_columns(count);
-  return 2 * count * count + 7 * count + count * columns + 2 * columns * columns + columns;
+  return 2 * count * count + 8 * count + count * columns + 2 * columns * columns + 3 * columns;
 }
-constexpr std::int64_t indices_of_free_equations(std::int64_t count) { return 5 * count + padded_columns(count); }
+constexpr std::int64_t indices_of_free_equations(std::int64_t count) { return 6 * count + 4 * padded_columns(count); }
 
 struct FoldWorkspace {
   double* shifts;                                       // 2 size
@@ -213,6 +213,7 @@ struct FoldWorkspace {
   double* part_doubles;                                 // 9 size
   float* part_floats;                                   // 4 (size + 15) + 15
   std::int64_t *members, *part_columns, *slot, *owner;  // size
+  std::int64_t *place, *column;                         // size
   std::int32_t* part_group;                             // size
   float* values;                                        // of copied rows, and 15 for their alignment
   std::int64_t values_count;                            // at least three rows of size + 15 values

@@ -202,7 +202,7 @@ struct FoldMemory {
         keep(new bool[n]),
         part_floats(4 * (n + 15) + 15),
         values(copied + 15),
-        indices(4 * n),
+        indices(6 * n),
         free_indices(indices_of_free_equations(free) + groups),
         part_group(n),
         free_groups(free),
@@ -217,6 +217,8 @@ struct FoldMemory {
                  indices.data() + n,
                  indices.data() + 2 * n,
                  indices.data() + 3 * n,
+                 indices.data() + 4 * n,
+                 indices.data() + 5 * n,
                  part_group.data(),
                  values.data(),
                  copied,
@@ -230,6 +232,7 @@ struct FoldMemory {
 // Folds on every third row of a matrix or on all, without groups, with one and with two, with and without kinks, with
 // memory for all copied rows and for three: all levels end at the same point, to the last bit.
 void test_folds() {
+  std::int64_t most_solutions = 0;
   for (std::int64_t n : {2, 9, 40, 130})
     for (std::int64_t spread : {1, 3})
       for (int groups : {0, 1, 2})
@@ -269,6 +272,7 @@ void test_folds() {
               const FoldOutcome out =
                   level.solvers->fold({matrix.data(), stride, columns.data()}, memory.pointers, state, 1e-4, 200000);
               check(out.reason == StopReason::optimal, "a fold is solved");
+              most_solutions = std::max(most_solutions, out.free_solutions);
               std::vector<double> sums(groups + 1, 0.0);
               for (std::int64_t i = 0; i < n; ++i) {
                 double direct = linear[i];
@@ -285,6 +289,7 @@ void test_folds() {
               check(std::memcmp(first.data(), dual.data(), n * sizeof(double)) == 0, "levels agree on a fold");
             }
           }
+  check(most_solutions > 1, "a factorisation serves several solutions of the free equations");
 }
 
 // Another thread may end a fold before its first step.

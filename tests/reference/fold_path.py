@@ -10,7 +10,7 @@ from tests.reference import fused_pairwise
 
 STEPS, FIRST_PART, NEXT_PART = 256, 0.6, 0.75
 PART_TOLERANCE, PART_REDUCTION = 0.8, 0.1
-FREE_COST = 0.04
+FREE_COST, NEXT_FREE_COST, MAX_DIFFERENT = 0.04, 1.5, 0.35
 
 
 @dataclass
@@ -66,11 +66,12 @@ class Problem:
 def solve(problem, dual, tolerance):
     """Return the solution, the number of rounds, and how often the equations were solved."""
     rounds = equations = 0
+    factored = np.zeros(len(dual), dtype=bool)
     while True:
         dual, optimal = on_all(problem, dual, tolerance)
         if optimal:
             return dual, rounds, equations
-        dual, count = on_part(problem, dual, tolerance)
+        dual, count = on_part(problem, dual, tolerance, factored)
         rounds, equations = rounds + 1, equations + count
 
 
@@ -83,8 +84,8 @@ def on_all(problem, dual, tolerance):
     return dual, problem.violation(dual) <= tolerance
 
 
-def on_part(problem, dual, tolerance):
-    """Take steps on the variables that can be selected, fewer and fewer of them."""
+def on_part(problem, dual, tolerance, factored):
+    """Take steps on the variables that can be selected, fewer and fewer of them; change which ones are factored."""
     tolerance = max(PART_TOLERANCE * tolerance, PART_REDUCTION * problem.violation(dual))
     members = np.flatnonzero(problem.selectable(dual))
     part, own = problem.part(members, dual), dual[members]
@@ -99,7 +100,11 @@ def on_part(problem, dual, tolerance):
             dual = with_values(dual, members, own)
             members, part, own = members[keep], part.part(keep, own), own[keep]
         free = (own > part.lower) & (own < part.upper)
-        if free.any() and credit >= FREE_COST * free.sum() ** 3:
+        now = np.zeros(len(dual), dtype=bool)
+        now[members[free]] = True
+        serves = (now != factored).sum() <= MAX_DIFFERENT * now.sum()
+        if now.any() and credit >= (NEXT_FREE_COST * now.sum() ** 2 if serves else FREE_COST * now.sum() ** 3):
+            factored[:] = factored if serves else now
             own, credit, equations = solve_free(part, own, free), 0.0, equations + 1
     return with_values(dual, members, own), equations
 

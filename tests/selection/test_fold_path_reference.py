@@ -58,3 +58,20 @@ def test_solutions_are_those_of_the_reference(seed, count, C):
     if C <= 10:  # with the equations in between, native parts have gradients in single precision
         assert (rounds, equations) == (outcome[2], outcome[3])
         assert rounds >= (3 if C == 10 else 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("ridge", [0.0, 1e-5])
+def test_several_solutions_of_the_equations(seed, ridge):
+    """Noisy labels and a narrow kernel: many variables become free, or reach a bound, from one solution to the next."""
+    random, count = np.random.default_rng(seed), 400
+    X, y = random.uniform(-1, 1, size=(count, 2)), np.sort(random.choice([-1.0, 1.0], count))
+    matrix = np.exp(-8.0 * ((X[:, None] - X) ** 2).sum(axis=2)) + 1e-6 * np.eye(count)
+    lower, upper = np.minimum(0.0, 1e3 * y), np.maximum(0.0, 1e3 * y)
+    problem = fold_path.Problem(matrix, y, lower, upper, np.full(count, ridge), np.zeros(count, dtype=np.int32))
+    dual, outcome = solved(problem, 1e-4)
+    assert outcome[0] == 0
+    assert outcome[3] >= 4
+    assert problem.violation(dual) <= 1.001e-4
+    assert ((dual >= lower) & (dual <= upper)).all()
+    assert abs(dual.sum()) <= 1e-9 * np.abs(dual).sum()
