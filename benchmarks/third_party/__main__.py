@@ -55,9 +55,8 @@ def run(name: str, suite: Suite, path: Path, substitute: bool) -> Outcomes:
             "MAXMARGIN_OUTCOMES": str(file),
             "MAXMARGIN_SUBSTITUTE": str(int(substitute)),
         }
-        done = subprocess.run(
-            [*command, *files], cwd=folder, env=environment, capture_output=True, text=True, check=False
-        )
+        command += [str(path.resolve() / part) for part in suite.files]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
         if not file.is_file():
             raise RuntimeError(f"pytest did not run: {done.stdout[-2000:]}{done.stderr[-2000:]}")
         found: Outcomes = json.loads(file.read_text(encoding="utf-8"))

@@ -165,8 +165,12 @@ def _columns(model: Any) -> int:
 
 def _has_opposite(model: Any, raw_scores: bool = False) -> bool:
     """Return whether the scores of two classes are followed by their opposites, as in skl2onnx's graph of an SVC."""
-    two = isinstance(model, CLASSIFIERS) and len(model.classes_) == 2 and not knows_probabilities(model)
+    two = _classifies(model) and len(model.classes_) == 2 and not knows_probabilities(model)
     return two and (raw_scores or not isinstance(model, LinearSVC))
+
+
+def _classifies(model: Any) -> bool:
+    return isinstance(model, CLASSIFIERS)
 
 
 def _labels(model: Any) -> Any:
@@ -193,7 +197,8 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     kind = guess_proto_type(operator.outputs[-1].type)
     values = results.get("probabilities") or results.get("scores") or results["prediction"]
     values = graph("Reshape", values, graph.constant(np.array([-1, _columns(model) - _has_opposite(model)])))
-    raw = container.get_options(operator.raw_operator, {"raw_scores": False}).get("raw_scores", False)
+    options = container.get_options(operator.raw_operator, {"raw_scores": False}) if _classifies(model) else {}
+    raw = bool(options.get("raw_scores", False))
     if _has_opposite(model, raw):
         signs = np.array([[-1.0, 1.0]] if raw else [[1.0, -1.0]])
         values = graph("Mul", values, graph.constant(signs))
