@@ -60,7 +60,10 @@ def run(name: str, suite: Suite, path: Path, substitute: bool) -> Outcomes:
         if not file.is_file():
             raise RuntimeError(f"pytest did not run: {done.stdout[-2000:]}{done.stderr[-2000:]}")
         found: Outcomes = json.loads(file.read_text(encoding="utf-8"))
-        return found
+    failed = next((test["message"] for test_name, test in found.items() if "::" not in test_name), None)
+    if failed is not None:
+        raise RuntimeError(f"tests of {name} cannot be imported, install the project and what it needs: {failed}")
+    return found
 
 
 if __name__ == "__main__":

@@ -28,9 +28,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.environ["MAXMARGIN_SUBSTITUTE"] != "1":
         return
     name = os.environ["MAXMARGIN_SUITE"]
-    for module in SUITES[name].modules:
+    for module in list(map(importlib.import_module, SUITES[name].modules)):  # all before any is changed
         for kind in CLASSES:
-            setattr(importlib.import_module(module), kind, getattr(maxmargin, kind))
+            setattr(module, kind, getattr(maxmargin, kind))
     if name == "skl2onnx":
         maxmargin.interchange.register_onnx_converters()
 

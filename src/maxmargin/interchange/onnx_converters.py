@@ -65,13 +65,10 @@ def register_onnx_converters() -> None:
     ['label', 'probabilities']
     """
     skl2onnx = _skl2onnx()
-    from maxmargin import estimators
-    from maxmargin.search import estimators as searches
+    import maxmargin  # the public names: estimators and searches
 
-    for name in MACHINES:
-        _register(skl2onnx, getattr(estimators, name))
-    for name in SEARCHES:
-        _register(skl2onnx, getattr(searches, name))
+    for name in (*MACHINES, *SEARCHES):
+        _register(skl2onnx, getattr(maxmargin, name))
 
 
 def convert_pipeline(model: Any, dtype: str, X: Any = None) -> ModelProto:
