@@ -46,6 +46,7 @@ def test_examples_run(tmp_path, monkeypatch, capsys):
         "model.mxm",
         "model.onnx",
         "pipeline.mxm",
+        "pipeline.onnx",
         "small.model",
     ]
 
