@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from maxmargin import SVC, estimators
-from maxmargin.interchange import liblinear_model, model_file, onnx_export, save, sklearn_models
+from maxmargin.interchange import liblinear_model, model_file, onnx_converters, onnx_export, save, sklearn_models
 from maxmargin.interchange.class_registry import CLASSES
 from maxmargin.interchange.libsvm import estimators as libsvm_estimators
 from maxmargin.interchange.model_file import MAX_JSON_DEPTH
@@ -24,7 +24,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "model_file.md").read_text(encoding
 
 @pytest.mark.parametrize(
     "module",
-    [model_file, onnx_export, sklearn_models, liblinear_model, libsvm_estimators],
+    [model_file, onnx_converters, onnx_export, sklearn_models, liblinear_model, libsvm_estimators],
     ids=lambda module: module.__name__,
 )
 def test_docstring_examples_run(module):
@@ -36,7 +36,7 @@ def test_docstring_examples_run(module):
 def test_examples_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for block in blocks:
         exec(compile(block, "model_file.md", "exec"), {})
     output = capsys.readouterr().out
@@ -46,6 +46,7 @@ def test_examples_run(tmp_path, monkeypatch, capsys):
         "model.mxm",
         "model.onnx",
         "pipeline.mxm",
+        "pipeline.onnx",
         "small.model",
     ]
 

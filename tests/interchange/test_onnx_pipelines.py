@@ -40,8 +40,7 @@ def one_input(graph, samples):
 def expected_scores(model, samples):
     for method in ("predict_proba", "decision_function"):
         if hasattr(model, method):
-            scores = getattr(model, method)(samples)
-            return scores if scores.ndim == 2 else scores[:, None]
+            return getattr(model, method)(samples)
     return None
 
 
@@ -53,7 +52,11 @@ def assert_agrees(graph, model, samples, precision=2e-5):
         np.testing.assert_allclose(found[0].reshape(expected.shape), expected, atol=precision)
         return
     scores = expected_scores(model, samples)
-    np.testing.assert_allclose(np.asarray(found[1]).reshape(scores.shape), scores, atol=precision)
+    given = np.asarray(found[1])
+    if scores.ndim == 1:
+        assert given.shape[1] == 1 or np.array_equal(given[:, 1], -given[:, 0])
+        given, scores = given[:, :1], scores[:, None]
+    np.testing.assert_allclose(given, scores, atol=precision)
     best = np.sort(np.column_stack([np.full(len(scores), -np.inf), scores]), axis=1)
     clear = best[:, -1] - best[:, -2] > 1e-4 if scores.shape[1] > 1 else np.abs(scores[:, 0]) > 1e-4
     assert found[0].ravel()[clear].tolist() == model.predict(samples)[clear].tolist()
@@ -107,9 +110,7 @@ def soft_vote(*models):
     [
         CalibratedClassifierCV(SVC(random_state=0)),
         CalibratedClassifierCV(LinearSVC(), cv=3),
-        VotingClassifier(
-            [("a", SVC(probability=True, random_state=0)), ("b", LinearSVC(probability=True))], voting="soft"
-        ),
+        soft_vote(SVC(probability=True, random_state=0), LinearSVC(probability=True)),
         GridSearchCV(make_pipeline(StandardScaler(), SVC()), {"svc__C": [1.0, 10.0]}, cv=3),
         make_pipeline(StandardScaler(), maxmargin.SVCCV(Cs=2, gammas=2, cv=3)),
         make_pipeline(StandardScaler(), OneClassSVM(nu=0.2)),
@@ -135,6 +136,23 @@ def test_versions_of_operators(opset):
         assert_agrees(skl2onnx.to_onnx(pipeline, X[:1], target_opset=opset), pipeline, X)
     with pytest.raises(ValueError, match="target_opset must be at least 15"):
         skl2onnx.to_onnx(pipeline, X[:1], target_opset=12)
+
+
+@pytest.mark.parametrize("base", [SVC(), LinearSVC(), maxmargin.KernelApproximationSVC(n_components=10)], ids=str)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_calibration(base, classes):
+    known = classes > Y
+    model = CalibratedClassifierCV(base, cv=3).fit(X[known], Y[known])
+    np.testing.assert_allclose(run(to_onnx(model), {"X": X})[1], model.predict_proba(X), atol=1e-4)
+
+
+def test_raw_scores():
+    register_onnx_converters()
+    model = SVC().fit(X, Y == 1)
+    scores = model.decision_function(X)
+    for raw, signs in ((False, [1, -1]), (True, [-1, 1])):
+        graph = skl2onnx.to_onnx(model, X[:1], options={id(model): {"raw_scores": raw}})
+        np.testing.assert_allclose(run(graph, {"X": X})[1], np.outer(scores, signs), atol=1e-5)
 
 
 def test_one_versus_rest_takes_probabilities():

@@ -1,8 +1,9 @@
 """Converters of our estimators for skl2onnx, which converts pipelines of scikit-learn.
 
 A converter adds the graph of `maxmargin.interchange.onnx_models`. As skl2onnx does for the SVMs of scikit-learn, a
-classifier has the outputs ``label`` and ``probabilities``, which are decision values without ``probability=True``; a
-novelty detector ``label`` and ``scores``; a regression ``variable``, a column for each output.
+classifier has the outputs ``label`` and ``probabilities``, which are decision values without ``probability=True`` (of
+two classes f and −f; with the option ``raw_scores`` −f and f; of `LinearSVC` without this option f); a novelty detector
+``label`` and ``scores``; a regression ``variable``, a column for each output.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from maxmargin.interchange.onnx_models import (
     shape_of_scores,
 )
 from maxmargin.interchange.sklearn_classes import chosen_model
+from maxmargin.machines.linear.linear_svc import LinearSVC
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -63,13 +65,10 @@ def register_onnx_converters() -> None:
     ['label', 'probabilities']
     """
     skl2onnx = _skl2onnx()
-    from maxmargin import estimators
-    from maxmargin.search import estimators as searches
+    import maxmargin  # the public names: estimators and searches
 
-    for name in MACHINES:
-        _register(skl2onnx, getattr(estimators, name))
-    for name in SEARCHES:
-        _register(skl2onnx, getattr(searches, name))
+    for name in (*MACHINES, *SEARCHES):
+        _register(skl2onnx, getattr(maxmargin, name))
 
 
 def convert_pipeline(model: Any, dtype: str, X: Any = None) -> ModelProto:
@@ -89,7 +88,8 @@ def convert_pipeline(model: Any, dtype: str, X: Any = None) -> ModelProto:
         found = skl2onnx.algebra.type_helper.guess_initial_types(X, None)
         types = [(name, chosen(kind.shape) if isinstance(kind, floats) else kind) for name, kind in found]
     options = {"zipmap": False} if is_classifier(model) else None
-    return skl2onnx.convert_sklearn(model, initial_types=types, options=options)
+    made: ModelProto = skl2onnx.convert_sklearn(model, initial_types=types, options=options)
+    return made
 
 
 def _skl2onnx() -> Any:
@@ -157,7 +157,17 @@ def _columns(model: Any) -> int:
     if knows_probabilities(model):
         return len(model.classes_)
     shape = shape_of_scores(model)
-    return shape[1] or 1 if len(shape) == 2 else 1
+    return shape[1] or 1 if len(shape) == 2 else 1 + _has_opposite(model)
+
+
+def _has_opposite(model: Any, raw_scores: bool = False) -> bool:
+    """Return whether the scores of two classes are followed by their opposites, as in skl2onnx's graph of an SVC."""
+    two = _classifies(model) and len(model.classes_) == 2 and not knows_probabilities(model)
+    return two and (raw_scores or not isinstance(model, LinearSVC))
+
+
+def _classifies(model: Any) -> bool:
+    return isinstance(model, CLASSIFIERS)
 
 
 def _labels(model: Any) -> Any:
@@ -183,8 +193,13 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     results = add_model(graph, model, samples, _labels(model) if len(operator.outputs) == 2 else None)
     kind = guess_proto_type(operator.outputs[-1].type)
     values = results.get("probabilities") or results.get("scores") or results["prediction"]
-    shape = graph.constant(np.array([-1, _columns(model)]))
-    last = graph("Cast", graph("Reshape", values, shape), to=kind)
+    values = graph("Reshape", values, graph.constant(np.array([-1, _columns(model) - _has_opposite(model)])))
+    options = container.get_options(operator.raw_operator, {"raw_scores": False}) if _classifies(model) else {}
+    raw = bool(options.get("raw_scores", False))
+    if _has_opposite(model, raw):
+        signs = np.array([[-1.0, 1.0]] if raw else [[1.0, -1.0]])
+        values = graph("Mul", values, graph.constant(signs))
+    last = graph("Cast", values, to=kind)
     _embed(scope, container, graph)
     outputs = [results["label"], last] if len(operator.outputs) == 2 else [last]
     for result, output in zip(outputs, operator.outputs, strict=True):

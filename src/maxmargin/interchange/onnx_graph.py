@@ -157,7 +157,7 @@ def _sum_over_features(graph: Graph, distance: Callable[[Graph, str, str], str],
     body = Graph(f"{graph.prefix}step_")
     partial, x, z = (f"{body.prefix}{name}" for name in ("partial", "x", "z"))
     total = body("Add", partial, distance(body, x, z))
-    shapes = {partial: [None, len(support)], x: [None, 1], z: [len(support)]}
+    shapes: dict[str, list[int | None]] = {partial: [None, len(support)], x: [None, 1], z: [len(support)]}
     inputs = [body.value(name, double, shape) for name, shape in shapes.items()]
     step = body.finish("feature", inputs, {total: body.value(f"{body.prefix}total", double, shapes[partial])})
     count = graph("Shape", samples, start=0, end=1)

@@ -102,7 +102,7 @@ class _Restoration:
             return self._objects[value["same"]]
         kind = _class_named(value["class"])
         if "member" in value:
-            return kind[value["member"]]  # type: ignore[index]  # an enumeration
+            return kind[value["member"]]
         if "items" in value:
             return kind(*map(self.restored, value["items"]))
         restored = kind.__new__(kind)
@@ -121,7 +121,7 @@ def _set_state(restored: Any, state: Any) -> None:
         object.__setattr__(restored, name, value)
 
 
-def _class_named(name: str) -> type[Any]:
+def _class_named(name: str) -> Any:
     """Return a class of this package."""
     module, _, attribute = (PACKAGE + name).rpartition(".")
     kind = vars(import_module(module)).get(attribute)
