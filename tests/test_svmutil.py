@@ -165,7 +165,7 @@ def plain(value):
     return value.toarray() if scipy.sparse.issparse(value) else value
 
 
-def assert_close(found, expected):
+def assert_close(found, expected, rtol=1e-4):
     """Assert that nested lists, tuples and dicts of numbers agree."""
     if isinstance(expected, dict):
         assert list(found) == list(expected)
@@ -174,9 +174,9 @@ def assert_close(found, expected):
         assert type(found) is type(expected)
         assert len(found) == len(expected)
         for one, other in zip(found, expected, strict=True):
-            assert_close(one, other)
+            assert_close(one, other, rtol)
     else:
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-5)
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=0.2 * rtol)
 
 
 @pytest.mark.parametrize("name", SNIPPETS)

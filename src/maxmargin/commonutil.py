@@ -1,4 +1,4 @@
-"""What `maxmargin.svmutil` and `maxmargin.liblinearutil` share: samples, metrics and scaling of LIBSVM's Python package.
+"""What `maxmargin.svmutil` and `maxmargin.liblinearutil` share: samples, metrics and scaling of their packages.
 
 - `svm_read_problem`, `evaluations`, `evaluations_scipy`, `csr_find_scale_param`, `csr_scale`: LIBSVM's functions, with
   its arguments and return values
@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import IO, Any
 
 import numpy as np
@@ -63,10 +64,7 @@ def svm_read_problem(data_source: str | os.PathLike[str] | IO[Any], return_scipy
     rows, y = load_rows(source, zero_based=True)
     if not return_scipy:
         columns, values, ends = rows.columns.tolist(), rows.values.tolist(), rows.starts.tolist()
-        samples = [
-            dict(zip(columns[start:stop], values[start:stop], strict=True))
-            for start, stop in zip(ends[:-1], ends[1:], strict=True)
-        ]
+        samples = [dict(zip(columns[start:stop], values[start:stop], strict=True)) for start, stop in pairwise(ends)]
         return y.tolist(), samples
     X = rows if not rows.columns.min(initial=1) else rows.without_first_column
     matrix = X.matrix()
@@ -74,9 +72,10 @@ def svm_read_problem(data_source: str | os.PathLike[str] | IO[Any], return_scipy
     return y, matrix
 
 
-def _read_bytes(file: IO[Any]) -> bytes:
-    text = file.read()
-    return text.encode() if isinstance(text, str) else text
+def _read_bytes(file: Any) -> bytes:
+    """Return the rest of a file that is open in text or binary mode."""
+    content: str | bytes = file.read()
+    return content.encode() if isinstance(content, str) else content
 
 
 def evaluations(ty: Any, pv: Any, useScipy: bool = True) -> tuple[float, float, float]:  # noqa: N803, RUF100  # LIBSVM's

@@ -1,8 +1,8 @@
 """LIBLINEAR's Python interface: `train`, `predict` and the other functions of ``liblinear.liblinearutil``.
 
-A script that begins with ``from liblinear.liblinearutil import *`` runs with ``from maxmargin.liblinearutil import *``: the
-same options, arguments, return values and printed lines. Logistic regression (``-s 0``, ``6`` and ``7``) is an error; the
-structures of ctypes (``feature_node``, ``liblinear.train``) have no counterpart.
+A script that begins with ``from liblinear.liblinearutil import *`` runs with ``from maxmargin.liblinearutil import *``:
+the same options, arguments, return values and printed lines. Logistic regression (``-s 0``, ``6`` and ``7``) is an
+error; the structures of ctypes (``feature_node``, ``liblinear.train``) have no counterpart.
 
 Public: the names of `__all__`.
 """
@@ -21,6 +21,7 @@ from maxmargin import _sparse as sparse
 from maxmargin.cli.libsvm import liblinear_training
 from maxmargin.cli.libsvm.classes import discard
 from maxmargin.cli.libsvm.liblinear_parameters import (
+    AVAILABLE,
     OPTION_VALUES,
     SOLVER_TYPES,
     TOLERANCES,
@@ -179,6 +180,8 @@ class parameter:  # noqa: N801
 
     def _set(self, parameters: LiblinearParameters) -> None:
         kind = parameters.solver_type
+        if kind not in list(solver_names):
+            raise ValueError(f"{kind} is not a valid solver_names: {AVAILABLE}")
         self.solver_type = solver_names(kind)
         self.C = 1.0 if parameters.cost is None else parameters.cost
         self.p = 0.1 if parameters.epsilon is None else parameters.epsilon
@@ -241,7 +244,7 @@ class model:  # noqa: N801
         self.param = param
         self.machine = machine
         self.nr_class = 2 if content.labels is None else len(content.labels)
-        self.nr_feature = content.weights.shape[1]
+        self.nr_feature = int(content.weights.shape[1])
         self.bias = content.bias
 
     def get_nr_feature(self) -> int:
@@ -382,7 +385,8 @@ def predict(
     pred_metrics : tuple of float
         Accuracy in per cent, mean squared error, squared correlation coefficient.
     pred_values : list of lists of float
-        The decision values of each sample: one for each class, or a single one for two classes, regression and one class.
+        The decision values of each sample: one for each class, or a single one for two classes, regression and one
+        class.
     """
     probability, info = predict_options(options)
     if probability:

@@ -1,8 +1,8 @@
 """LIBSVM's Python interface: `svm_train`, `svm_predict` and the other functions of ``libsvm.svmutil``.
 
-A script that begins with ``from libsvm.svmutil import *`` runs with ``from maxmargin.svmutil import *``: the same options,
-arguments, return values and printed lines, trained by our solvers on all cores. Models are objects of Python with the
-methods of LIBSVM's; the structures of ctypes (``svm_node``, ``libsvm.svm_train``) have no counterpart.
+A script that begins with ``from libsvm.svmutil import *`` runs with ``from maxmargin.svmutil import *``: the same
+options, arguments, return values and printed lines, trained by our solvers on all cores. Models are objects of Python
+with the methods of LIBSVM's; the structures of ctypes (``svm_node``, ``libsvm.svm_train``) have no counterpart.
 
 Public: the names of `__all__`.
 """
@@ -119,7 +119,7 @@ class svm_problem:  # noqa: N801
     [(0.25,), (-0.25,)]
     """
 
-    def __init__(self, y: Any, x: Any, isKernel: bool = False) -> None:  # noqa: N803
+    def __init__(self, y: Any, x: Any, isKernel: bool = False) -> None:
         self.y = target_array(y)
         self.rows = feature_rows(x, isKernel)
         self.l = len(self.y)
@@ -156,6 +156,12 @@ class svm_parameter:  # noqa: N801
     >>> parameter.svm_type, parameter.C, parameter.p
     (<svm_forms.EPSILON_SVR: 3>, 5.0, 0.1)
     """
+
+    svm_type: int
+    kernel_type: int
+    degree: int
+    gamma: float
+    coef0: float
 
     def __init__(self, options: str | Sequence[str] | None = None) -> None:
         self.parse_options(options)
@@ -231,7 +237,7 @@ class svm_model:  # noqa: N801
         self.param = param
         self.machine = machine
         self.nr_class = 2 if content.labels is None else len(content.labels)
-        self.l = content.coefficients.shape[1]
+        self.l = int(content.coefficients.shape[1])
 
     def get_svm_type(self) -> int:
         """Return the number of ``-s``."""
@@ -361,8 +367,8 @@ def svm_predict(
     pred_metrics : tuple of float
         Accuracy in per cent, mean squared error, squared correlation coefficient.
     pred_values : list of lists of float
-        For each sample the decision value of each pair of classes, in the order of ``m.get_labels()``, or a single value;
-        with ``-b 1`` the probability of each class, or of inlier and outlier, or nothing for a regression.
+        For each sample the decision value of each pair of classes, in the order of ``m.get_labels()``, or a single
+        value; with ``-b 1`` the probability of each class, or of inlier and outlier, or nothing for a regression.
     """
     probability, info = predict_options(options)
     content = m.content

@@ -14,6 +14,7 @@ from maxmargin.cli.libsvm.folds import clip_folds, plain_folds, splits
 from maxmargin.cli.libsvm.liblinear_parameters import ONE_CLASS, PRIMAL, LiblinearParameters
 from maxmargin.cli.libsvm.program_data import read_rows
 from maxmargin.cli.metrics import RunningMetrics
+from maxmargin.kernels import Linear
 from maxmargin.training import TrainedLinearModel
 
 #: Largest C of the search, by solver type.
