@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.contracts.named_problems import CONVEX
+from tests.maxmargin.testing.named_problems import CONVEX
 
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, certify

@@ -9,7 +9,6 @@ from sklearn.linear_model import LogisticRegression
 
 from maxmargin import LinearSVC, l1_min_c
 
-
 #: Fractions of the classes.
 WEIGHTS = {2: [0.7, 0.3], 3: [0.6, 0.3, 0.1]}
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from contracts.named_problems import CONVEX, hard_to_finish, indefinite_sigmoid, many_bounded, overlapping
 from maxmargin.problems import Status, certify
 from maxmargin.solvers import StoppingRule, Trace, monitor
-from reference.quadratic_program import solve_quadratic_program
+from maxmargin.testing.named_problems import CONVEX, hard_to_finish, indefinite_sigmoid, many_bounded, overlapping
+from maxmargin.testing.quadratic_program import solve_quadratic_program
 
 #: Observers and limits that do not stop a solver: changes of its stopping rule, and its callback.
 OBSERVERS = {
