@@ -138,7 +138,7 @@ if "-version" not in sys.argv:
 """
 
 
-def test_film(fit_trace, tmp_path):
+def test_mp4(fit_trace, tmp_path):
     program = tmp_path / "ffmpeg"
     program.write_text(FAKE_FFMPEG.format(python=sys.executable))
     program.chmod(0o755)
@@ -152,7 +152,7 @@ def test_film(fit_trace, tmp_path):
     assert plt.get_fignums() == []
 
 
-def test_film_without_ffmpeg(fit_trace, tmp_path):
+def test_mp4_without_ffmpeg(fit_trace, tmp_path):
     with (
         plt.rc_context({"animation.ffmpeg_path": "no-such-program"}),
         pytest.raises(FileNotFoundError, match="needs the program ffmpeg.*install it"),
@@ -162,7 +162,7 @@ def test_film_without_ffmpeg(fit_trace, tmp_path):
 
 
 @pytest.mark.skipif(not FFMpegWriter.isAvailable(), reason="needs ffmpeg")
-def test_film_of_ffmpeg(fit_trace, tmp_path):
+def test_mp4_of_ffmpeg(fit_trace, tmp_path):
     path = animate(fit_trace, max_frames=3).save(tmp_path / "fit.mp4")
     assert path.read_bytes()[4:8] == b"ftyp"
 

@@ -85,7 +85,7 @@ class FitTrace:
 
     def dual_sizes(self, step: int) -> Floats:
         """Return |b| of each sample after a step."""
-        return np.abs(self.duals[step])
+        return np.asarray(np.abs(self.duals[step]))
 
     def working_sets_of(self, step: int) -> list[Indices]:
         """Return the samples that a step has changed: one set, or none."""
@@ -144,7 +144,7 @@ class MulticlassTrace:
     def values(self, name: str) -> Floats:
         """Return a value of the progress reports after each step: the sum over the pairs, "violation" the largest."""
         columns = [trace.values(name)[self._entries(trace)] for trace in self.pairs.values()]
-        return np.max(columns, axis=0) if name == "violation" else np.sum(columns, axis=0)
+        return np.asarray(np.max(columns, axis=0) if name == "violation" else np.sum(columns, axis=0))
 
     def decision_values(self, Z: Any, steps: Any = slice(None)) -> Floats:
         """Return f of each pair after the steps: an array of steps, samples of `Z`, pairs; positive for the second."""
@@ -158,7 +158,7 @@ class MulticlassTrace:
         for number, (first, second) in enumerate(combinations(range(len(self.classes)), 2)):
             votes[..., first] += decisions[..., number] < 0
             votes[..., second] += decisions[..., number] >= 0
-        return votes.argmax(axis=-1)
+        return np.asarray(votes.argmax(axis=-1))
 
     def dual_sizes(self, step: int) -> Floats:
         """Return the largest |b| of each sample over its pairs."""

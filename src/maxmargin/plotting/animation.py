@@ -73,7 +73,7 @@ class FitAnimation:
     milliseconds: int
 
     def save(self, path: str | Path) -> Path:
-        """Write the animation as a GIF, a film or a self-contained HTML page, by the suffix of the path.
+        """Write the animation as a GIF, an MP4 or a self-contained HTML page, by the suffix of the path.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class FitAnimation:
             with atomic_path(path) as target:
                 first.save(target, save_all=True, append_images=others, duration=duration, loop=0, optimize=True)
         elif path.suffix == ".mp4":
-            self._save_film(path)
+            self._save_mp4(path)
         elif path.suffix == ".html":
             head = '<!DOCTYPE html><html><head><meta charset="utf-8"><title>Animation of a fit</title></head>'
             write_atomically(path, [f"{head}<body>{self.to_html()}</body></html>\n".encode()])
@@ -110,8 +110,8 @@ class FitAnimation:
 
     _repr_html_ = to_html
 
-    def _save_film(self, path: Path) -> None:
-        """Write the frames as an MP4 film with ffmpeg."""
+    def _save_mp4(self, path: Path) -> None:
+        """Write the frames as MP4 with ffmpeg."""
         from matplotlib.animation import FFMpegWriter
 
         if not FFMpegWriter.isAvailable():
@@ -119,7 +119,7 @@ class FitAnimation:
                 "an animation in MP4 needs the program ffmpeg, which is not found: install it (apt install ffmpeg, "
                 "conda install ffmpeg), or write a .gif or .html"
             )
-        writer = FFMpegWriter(fps=1000 / self.milliseconds)
+        writer: Any = FFMpegWriter(fps=1000 / self.milliseconds)  # type: ignore[arg-type]  # ffmpeg takes fractions
         figures = self._figures()
         first = next(figures)
         with atomic_path(path) as target, writer.saving(first, target, DPI):
@@ -216,8 +216,11 @@ def _evaluate_on_grid(trace: FitTrace | MulticlassTrace, steps: Indices) -> tupl
     border = np.where(high > low, 0.12 * (high - low), 1.0)
     horizontal, vertical = np.linspace(low - border, high + border, GRID_RESOLUTION).T
     grid = np.column_stack([axis.ravel() for axis in np.meshgrid(horizontal, vertical)])
-    several = isinstance(trace, MulticlassTrace)
-    values: Any = trace.predicted_classes(grid, steps) if several else trace.decision_values(grid, steps)
+    values: Any = (
+        trace.predicted_classes(grid, steps)
+        if isinstance(trace, MulticlassTrace)
+        else trace.decision_values(grid, steps)
+    )
     return horizontal, vertical, values.reshape(len(steps), GRID_RESOLUTION, GRID_RESOLUTION)
 
 
@@ -241,7 +244,7 @@ def _draw_model(
         if len(members) == 2:
             ax.plot(*X[members].T, color=INK, linewidth=0.9, linestyle=":")
     ringed = X[np.concatenate([np.empty(0, dtype=np.intp), *working_sets])]
-    ax.scatter(*ringed.T, s=150, facecolors="none", edgecolors=INK, linewidths=1.6)
+    ax.scatter(ringed[:, 0], ringed[:, 1], s=150, facecolors="none", edgecolors=INK, linewidths=1.6)
     ax.set(xlim=horizontal[[0, -1]], ylim=vertical[[0, -1]], xticks=[], yticks=[])
     iterations = trace.values("iteration")
     ax.set_title(f"step {iterations[step]:.0f} of {iterations[-1]:.0f}", fontsize="medium", loc="left")

@@ -17,7 +17,7 @@ from maxmargin.formulations import (
 )
 from maxmargin.formulations.c_classification import pose
 from maxmargin.kernels import Gaussian, Kernel, Linear, Points, Sigmoid
-from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix, PrecomputedMatrix
+from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix, PrecomputedMatrix, SymmetricMatrix
 from maxmargin.problems import DualProblem
 
 
@@ -301,8 +301,9 @@ def hard_to_finish() -> DualProblem:
 def linear(name: str, cost=1.0, constant: float = 0.0, fit_intercept: bool = True, **data) -> DualProblem:
     """A problem with the linear kernel by the name of its formulation, on two clouds."""
     X, signs = two_clouds(**{"n": 60, "features": 3, "distance": 1.0, **data})
-    matrix = KernelMatrix(Linear(), Points(X))
-    matrix = BiasAugmentedMatrix(matrix, constant) if constant else matrix
+    matrix: SymmetricMatrix = KernelMatrix(Linear(), Points(X))
+    if constant:
+        matrix = BiasAugmentedMatrix(matrix, constant)
     costs = np.broadcast_to(cost, len(signs)) * 1.0
     if name == "hinge":
         return pose(matrix, signs, costs, fit_intercept)

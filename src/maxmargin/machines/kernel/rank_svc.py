@@ -260,7 +260,8 @@ class RankSVC(FunctionEstimator):
     @following_samples
     def predict(self, X: Any) -> Floats:
         """Return the score of each sample: the higher, the higher in the order."""
-        return self.decision_function(X)
+        scores: Floats = self.decision_function(X)
+        return scores
 
     @following_samples
     def score(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:
