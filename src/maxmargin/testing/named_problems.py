@@ -170,9 +170,9 @@ def regression(cost=1.0, epsilon=0.1, squared=False, fit_intercept=True, repeats
     random = np.random.default_rng(7)
     X = np.repeat(random.uniform(0, 6, (60 // repeats, 1)), repeats, axis=0)
     targets = np.sin(X[:, 0]) + random.normal(scale=0.2, size=60)
-    formulation = squared_epsilon_regression if squared else epsilon_regression
+    pose_regression = squared_epsilon_regression.pose if squared else epsilon_regression.pose
     matrix = KernelMatrix(Gaussian(1.0), Points(X))
-    return formulation.pose(matrix, targets, np.broadcast_to(cost, 60) * 1.0, epsilon, fit_intercept)
+    return pose_regression(matrix, targets, np.broadcast_to(cost, 60) * 1.0, epsilon, fit_intercept)
 
 
 def tube() -> DualProblem:
