@@ -104,8 +104,9 @@ class problem:  # noqa: N801
     --------
     >>> from maxmargin.liblinearutil import parameter, problem, train
     >>> data = problem([1, -1], [{1: 1, 3: 1}, {1: -1, 3: -1}])
-    >>> train(data, parameter("-c 4 -q")).get_decfun()
-    ([0.4705..., 0.0, 0.4705...], 0.0)
+    >>> weights, intercept = train(data, parameter("-c 4 -q")).get_decfun()
+    >>> [round(weight, 4) for weight in weights], intercept
+    ([0.4848, 0.0, 0.4848], 0.0)
     """
 
     def __init__(self, y: Any, x: Any, bias: float = -1) -> None:
@@ -334,9 +335,10 @@ def train(arg1: Any, arg2: Any = None, arg3: Any = None) -> model | float | tupl
     --------
     >>> from maxmargin.liblinearutil import predict, train
     >>> found = train([1, -1, 1, -1], [[2.0], [-2.0], [1.0], [-1.0]], "-s 3 -c 10 -q")
-    >>> predict([1], [[0.5]], found)
+    >>> labels, metrics, values = predict([1], [[0.5]], found)
     Accuracy = 100% (1/1) (classification)
-    ([1.0], (100.0, 0.0, nan), [[0.5]])
+    >>> labels, metrics
+    ([1.0], (100.0, 0.0, nan))
     """
     if isinstance(arg1, problem):
         data, param = arg1, arg2 if isinstance(arg2, parameter) else parameter(arg2)
