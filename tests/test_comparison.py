@@ -14,7 +14,6 @@ import pytest
 from matplotlib.figure import Figure
 from scipy import sparse
 
-from contracts.named_problems import CONVEX, linear, overlapping
 from maxmargin import SVC, Comparison, NuSVC, compare
 from maxmargin.comparison import figure as comparison_figure
 from maxmargin.comparison.report import format_large
@@ -23,6 +22,7 @@ from maxmargin.datasets import chessboard
 from maxmargin.formulations import least_squares_classification
 from maxmargin.problems import Progress, Solution, Status, certify
 from maxmargin.solvers import SOLVERS, BlockSolver, LinearSystemSolver, PairwiseSolver, StoppingRule
+from maxmargin.testing.named_problems import CONVEX, linear, overlapping
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pytest
 
+from maxmargin import commonutil, liblinearutil, svmutil
 from maxmargin.blocks import opening
 from maxmargin.comparison import solver_comparison
 from maxmargin.datasets import sample_files, scaling
-from maxmargin.estimators import fit_trace, linear_path, regularization_path
+from maxmargin.estimators import fit_trace, l1_min_c, linear_path, regularization_path
 from maxmargin.estimators.active import active_learner, active_query, importance_weights
 from maxmargin.estimators.online import online_one_class_svm, online_svc
 from maxmargin.feature_maps import distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map
@@ -148,6 +149,7 @@ ESTIMATORS += [svc_cv, svr_cv, one_class_svm_cv, linear_svc_cv, linear_svr_cv, n
 
 
 DATASETS = [sample_files, scaling, opening, column_types, date_parts, transformers, diagnostics]
+DATASETS += [commonutil, svmutil, liblinearutil, l1_min_c]
 
 
 FEATURE_MAPS = [distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.contracts.named_problems import CONVEX
 
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, certify
 from maxmargin.solvers import PairwiseSolver, SharedCallback, StoppingRule, Trace
 from maxmargin.solvers.recorder import RecordedCallback, Recorder
+from maxmargin.testing.named_problems import CONVEX
 from maxmargin.training.pipeline import solve_in_units
 from maxmargin.training.problem_scale import (
     MAX_BOUND,

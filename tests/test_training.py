@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from contracts.named_problems import classification, hard_margin, overlapping, two_clouds
 from maxmargin.formulations import c_classification
 from maxmargin.kernels import Linear
 from maxmargin.problems import Counters, Solution, Status, certify
 from maxmargin.solvers import PairwiseSolver, StoppingRule
+from maxmargin.testing.named_problems import classification, hard_margin, overlapping, two_clouds
 from maxmargin.training import train
 
 

@@ -23,8 +23,9 @@ from .estimators import (
 from .estimators.active.active_learner import ActiveLearner
 from .estimators.active.active_query import query
 from .estimators.active.importance_weights import importance_weights
-from .estimators.fit_trace import FitTrace, trace
+from .estimators.fit_trace import FitTrace, MulticlassTrace, trace
 from .estimators.kernel_rfe import KernelRFE
+from .estimators.l1_min_c import l1_min_c
 from .estimators.linear_path import LinearPath, linear_path
 from .estimators.regularization_path import RegularizationPath, regularization_path
 from .interchange import load, save
@@ -62,6 +63,7 @@ __all__ = [
     "LinearSVCCV",
     "LinearSVR",
     "LinearSVRCV",
+    "MulticlassTrace",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
@@ -89,6 +91,7 @@ __all__ = [
     "importance_weights",
     "interchange",
     "kernels",
+    "l1_min_c",
     "leave_one_out",
     "linear_path",
     "load",

@@ -5,8 +5,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from contracts.named_problems import CONVEX, indefinite_sigmoid
-from contracts.solver_contract import SolverContract
 from maxmargin.backends import BACKENDS, get_backend, host_state
 from maxmargin.backends.host_state import HostState
 from maxmargin.backends.interface import KnownProduct
@@ -14,6 +12,8 @@ from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.problems import DualProblem, Status, certify
 from maxmargin.solvers import BlockSolver, StoppingRule
 from maxmargin.solvers.block import block_solver
+from maxmargin.testing.named_problems import CONVEX, indefinite_sigmoid
+from maxmargin.testing.solver_contract import SolverContract
 
 #: Problems on which native and NumPy backend take the same path, given the same float32 values. On the others ties or
 #: ill-conditioned steps are decided by the order of summation; there only the optimum is the same.

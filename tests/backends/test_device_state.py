@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 import maxmargin.backends
-from contracts.named_problems import CONVEX
-from contracts.solver_contract import SolverContract
 from maxmargin.backends.array_operations import ArrayOperations
 from maxmargin.backends.cuda_backend import tuning
 from maxmargin.backends.device_state import DeviceState
@@ -15,6 +13,8 @@ from maxmargin.backends.interface import BoundStart
 from maxmargin.backends.selection import place_at_bounds
 from maxmargin.problems import Status, certify
 from maxmargin.solvers import BlockSolver, StoppingRule
+from maxmargin.testing.named_problems import CONVEX
+from maxmargin.testing.solver_contract import SolverContract
 from reference.cuda_twin import take_pair_steps
 
 

@@ -8,7 +8,7 @@ import pytest
 from maxmargin.backends import BACKENDS
 from maxmargin.problems import DualProblem, Status, certify, feasible_start
 from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule
-from reference.quadratic_program import solve_quadratic_program
+from maxmargin.testing.quadratic_program import solve_quadratic_program
 
 
 class FormulationContract:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from contracts.named_problems import two_clouds
 from maxmargin.formulations import (
     c_classification,
     epsilon_regression,
@@ -18,6 +17,7 @@ from maxmargin.kernels import Linear, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.matrices.bias_augmented_matrix import BiasAugmentedMatrix
 from maxmargin.problems import DualProblem
+from maxmargin.testing.named_problems import two_clouds
 
 
 def matrix_of(X) -> KernelMatrix:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contracts.named_problems import LINEAR, linear, overlapping
 from maxmargin.problems import Status, certify
 from maxmargin.solvers import StoppingRule
-from reference.quadratic_program import solve_quadratic_program
+from maxmargin.testing.named_problems import LINEAR, linear, overlapping
+from maxmargin.testing.quadratic_program import solve_quadratic_program
 
 
 class LinearSolverContract:

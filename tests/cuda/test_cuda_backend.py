@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from contracts.named_problems import CONVEX
-from contracts.solver_contract import SolverContract
 from maxmargin.kernels import Gaussian, Points, Polynomial
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import DualProblem, Status, certify
 from maxmargin.solvers import BlockSolver, StoppingRule
+from maxmargin.testing.named_problems import CONVEX
+from maxmargin.testing.solver_contract import SolverContract
 
 pytestmark = pytest.mark.gpu
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.kernel_contract import KernelContract
+from maxmargin.testing.kernel_contract import KernelContract
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/extending.md").read_text(encoding="utf-8")
 names = {"KernelContract": KernelContract, "pytest": pytest}

@@ -8,7 +8,7 @@ import pytest
 
 PAGES = Path(__file__).resolve().parents[2] / "docs/reference"
 PACKAGES = ["", "blocks", "dask", "datasets", "feature_maps", "interchange", "kernels", "matrices", "online"]
-PACKAGES += ["plotting", "problems", "search", "solvers"]
+PACKAGES += ["liblinearutil", "plotting", "problems", "search", "solvers", "svmutil"]
 #: Constants and types, which have no page of their own, and a class of scikit-learn.
 WITHOUT_PAGE = {"Callback", "KERNELS", "NON_FINITE_MESSAGE", "QUERY_STRATEGIES", "SOLVERS", "STOPPING_RULES"}
 WITHOUT_PAGE |= {"CalibrationDisplay"}

@@ -8,7 +8,7 @@ from maxmargin import SVC
 from maxmargin.formulations.c_classification import pose
 from maxmargin.kernels import Gaussian, Laplacian, Linear, make_kernel
 from maxmargin.matrices import PrecomputedMatrix
-from reference.quadratic_program import solve_quadratic_program
+from maxmargin.testing.quadratic_program import solve_quadratic_program
 
 PROBLEMS = range(20)
 KERNELS = {

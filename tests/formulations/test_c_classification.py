@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 
 from contracts.formulation_contract import FormulationContract
-from contracts.named_problems import two_clouds
 from maxmargin.formulations import squared_hinge
 from maxmargin.formulations.c_classification import pose, read
 from maxmargin.kernels import Gaussian, Linear, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import certify
 from maxmargin.solvers import PairwiseSolver
-from reference.quadratic_program import solve_quadratic_program
+from maxmargin.testing.named_problems import two_clouds
+from maxmargin.testing.quadratic_program import solve_quadratic_program
 
 X, SIGNS = two_clouds(50, 2, 1.2)
 COSTS = np.random.default_rng(0).uniform(0.2, 3.0, 50)

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 
 from contracts.formulation_contract import FormulationContract
-from contracts.named_problems import two_clouds
 from maxmargin.formulations import least_squares_classification, least_squares_regression
 from maxmargin.kernels import Gaussian, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import certify
 from maxmargin.solvers import LinearSystemSolver
+from maxmargin.testing.named_problems import two_clouds
 
 X, SIGNS = two_clouds(40, 2, 1.2)
 RANDOM = np.random.default_rng(0)

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from contracts.formulation_contract import FormulationContract
-from contracts.named_problems import two_clouds
 from maxmargin.formulations import c_classification
 from maxmargin.formulations.nu_classification import expand, largest_nu, pose, read
 from maxmargin.kernels import Gaussian, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import certify
 from maxmargin.solvers import PairwiseSolver
+from maxmargin.testing.named_problems import two_clouds
 
 X, SIGNS = two_clouds(50, 2, 1.2)
 WEIGHTS = np.random.default_rng(0).uniform(0.5, 2.0, 50)

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from contracts.kernel_contract import KernelContract
 from maxmargin.kernels import (
     KERNELS,
     ChiSquared,
@@ -16,6 +15,7 @@ from maxmargin.kernels import (
     make_kernel,
 )  # fmt: skip
 from maxmargin.kernels.points import OBJECT_COST, evaluation_cost
+from maxmargin.testing.kernel_contract import KernelContract
 
 
 class TestLinear(KernelContract):

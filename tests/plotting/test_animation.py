@@ -3,17 +3,19 @@
 import base64
 import io
 import re
+import sys
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.animation import FFMpegWriter
 from PIL import Image
 from sklearn.datasets import load_iris, make_blobs, make_moons
 
 import maxmargin
 from maxmargin import SVC, certify
-from maxmargin.plotting import animate
+from maxmargin.plotting import ConvergenceDisplay, animate
 from maxmargin.plotting.animation import _draw_model
 from maxmargin.solvers import PairwiseSolver, StoppingRule
 
@@ -127,6 +129,104 @@ def test_html_page_is_self_contained(fit_trace, tmp_path):
     assert animation._repr_html_() in page
 
 
+#: Stands in for ffmpeg: writes its options and the number of bytes it gets.
+FAKE_FFMPEG = """#!{python}
+import sys
+if "-version" not in sys.argv:
+    size = len(sys.stdin.buffer.read())
+    open(sys.argv[-1], "w").write(f"{{size}} " + " ".join(sys.argv[1:-1]))
+"""
+
+
+def test_mp4(fit_trace, tmp_path):
+    program = tmp_path / "ffmpeg"
+    program.write_text(FAKE_FFMPEG.format(python=sys.executable))
+    program.chmod(0o755)
+    animation = animate(fit_trace, max_frames=5, milliseconds=500)
+    with plt.rc_context({"animation.ffmpeg_path": str(program)}):
+        size, options = animation.save(tmp_path / "fit.mp4").read_text().split(" ", 1)
+    frames = len(animation.steps) + 4  # the last one is shown for two more seconds
+    assert int(size) == frames * 660 * 330 * 4
+    assert "-s 660x330" in options
+    assert "-framerate 2.0" in options
+    assert plt.get_fignums() == []
+
+
+def test_mp4_without_ffmpeg(fit_trace, tmp_path):
+    with (
+        plt.rc_context({"animation.ffmpeg_path": "no-such-program"}),
+        pytest.raises(FileNotFoundError, match="needs the program ffmpeg.*install it"),
+    ):
+        animate(fit_trace).save(tmp_path / "fit.mp4")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not FFMpegWriter.isAvailable(), reason="needs ffmpeg")
+def test_mp4_of_ffmpeg(fit_trace, tmp_path):
+    path = animate(fit_trace, max_frames=3).save(tmp_path / "fit.mp4")
+    assert path.read_bytes()[4:8] == b"ftyp"
+
+
+@pytest.fixture(scope="module")
+def several():
+    return maxmargin.trace(*THREE, gamma=0.5, C=5.0)
+
+
+THREE = make_blobs(45, centers=3, cluster_std=1.2, random_state=0)
+
+
+def test_a_trace_for_each_pair_of_classes(several):
+    samples, labels = THREE
+    assert list(several.pairs) == ["0 and 1", "0 and 2", "1 and 2"]
+    model = SVC(gamma=0.5, C=5.0, decision_function_shape="ovo").fit(samples, labels)
+    found = several.decision_values(samples, [-1])[0]
+    np.testing.assert_allclose(found, -model.decision_function(samples), atol=5e-3)
+    predicted = several.predicted_classes(samples, [0, -1])
+    np.testing.assert_array_equal(predicted[-1], model.predict(samples))
+    assert predicted.shape == (2, 45)
+    for (name, pair), rows in zip(several.pairs.items(), several.rows, strict=True):
+        names = [int(word) for word in name.split(" and ")]
+        np.testing.assert_array_equal(pair.classes, names)
+        assert set(labels[rows]) == set(names)
+        alone = maxmargin.trace(samples[rows], labels[rows], gamma=0.5, C=5.0)
+        np.testing.assert_array_equal(pair.duals, alone.duals)
+    assert len(several) == max(map(len, several.pairs.values()))
+
+
+def test_values_of_several_classes_are_sums_over_the_pairs(several):
+    pairs = several.pairs.values()
+    assert several.values("dual")[-1] == sum(pair.values("dual")[-1] for pair in pairs)
+    assert several.values("violation")[-1] == max(pair.values("violation")[-1] for pair in pairs)
+    assert (np.diff(several.values("dual")) > 0).all()
+    step = min(map(len, pairs))  # one pair is finished, the others go on
+    changed = several.working_sets_of(step)
+    assert 0 < len(changed) < 3
+    assert all(len(members) == 2 for members in changed)
+    assert several.working_sets_of(0) == []
+    assert (several.dual_sizes(0) == 0).all()
+    assert several.dual_sizes(len(several) - 1).max() == pytest.approx(5.0)
+
+
+def test_animation_and_convergence_of_several_classes(several, tmp_path):
+    animation = animate(several, max_frames=4)
+    with Image.open(animation.save(tmp_path / "fit.gif")) as gif:
+        assert gif.n_frames == len(animation.steps) == 4
+    display = ConvergenceDisplay.from_trace(several)
+    assert [line.get_label() for line in display.ax_.get_lines()] == list(several.pairs)
+
+
+def test_several_classes_of_a_precomputed_kernel_and_with_weights():
+    samples, labels = THREE
+    given = maxmargin.trace(samples @ samples.T, labels, kernel="precomputed", class_weight={0: 3.0})
+    expected = maxmargin.trace(samples, labels, kernel="linear", class_weight={0: 3.0})
+    for name, pair in given.pairs.items():
+        np.testing.assert_allclose(pair.duals[-1], expected.pairs[name].duals[-1], atol=1e-3)
+        assert pair.certificate.violation <= 1e-3
+    assert given.kernel is None
+    names = np.array(["red", "green", "blue"])[labels]
+    assert list(maxmargin.trace(samples, names).pairs) == ["blue and green", "blue and red", "green and red"]
+
+
 def test_frame_of_a_step(fit_trace):
     figure, ax = plt.subplots()
     step = len(fit_trace) // 2
@@ -151,14 +251,14 @@ def test_frames_are_limited_and_include_the_last_step(fit_trace, every, max_fram
 
 def test_errors(fit_trace, tmp_path):
     wide, target = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="the labels have 3 classes"):
-        maxmargin.trace(wide, target)
+    with pytest.raises(ValueError, match="is a different problem"):
+        maxmargin.trace(wide, target, multi_class="ovr")
     with pytest.raises(ValueError, match=r"exactly two features, but X has shape \(100, 4\)"):
         animate(maxmargin.trace(wide[:100], target[:100]))
     with pytest.raises(ValueError, match="exactly two features"):
         animate(maxmargin.trace(np.eye(2), [0, 1], kernel="precomputed"))
-    with pytest.raises(ValueError, match=r"must end with .gif or .html, but it is 'fit.mp4'"):
-        animate(fit_trace).save(tmp_path / "fit.mp4")
+    with pytest.raises(ValueError, match=r"must end with .gif, .mp4 or .html, but it is 'fit.avi'"):
+        animate(fit_trace).save(tmp_path / "fit.avi")
     with pytest.raises(ValueError, match="max_frames must be at least 1, not 0"):
         animate(fit_trace, max_frames=0)
     with pytest.raises(ValueError, match="solver"):

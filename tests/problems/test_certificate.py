@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from contracts.named_problems import CONVEX, hard_margin, overlapping, two_samples
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.problems import DualProblem, certify, feasible_start
 from maxmargin.problems.losses import conjugate, residuals, response
 from maxmargin.solvers import PairwiseSolver
-from reference.quadratic_program import solve_quadratic_program
+from maxmargin.testing.named_problems import CONVEX, hard_margin, overlapping, two_samples
+from maxmargin.testing.quadratic_program import solve_quadratic_program
 
 
 @st.composite

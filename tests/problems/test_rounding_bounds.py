@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from contracts.named_problems import CONVEX
 from maxmargin import LSSVC, Status
 from maxmargin.formulations import c_classification
 from maxmargin.kernels import Linear, Points, Polynomial
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import DualProblem, certify
 from maxmargin.problems.objective_bounds import feasibility_moves
+from maxmargin.testing.named_problems import CONVEX
 
 mpmath.mp.dps = 80
 

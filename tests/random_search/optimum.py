@@ -16,7 +16,7 @@ import numpy as np
 
 from maxmargin.kernels import Polynomial, Product, Scaled, Sigmoid, Sum
 from maxmargin.problems import DualProblem
-from reference.quadratic_program import solve_quadratic_program
+from maxmargin.testing.quadratic_program import solve_quadratic_program
 
 from .arithmetic import MULTIPLE
 from .exact_values import evaluate

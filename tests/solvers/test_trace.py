@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from contracts.named_problems import linear, overlapping
 from maxmargin.datasets import chessboard
 from maxmargin.formulations import c_classification, least_squares_classification
 from maxmargin.kernels import Gaussian, Linear, Points
@@ -14,6 +13,7 @@ from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import Progress, Status, certify, feasible_start
 from maxmargin.solvers import SOLVERS, BlockSolver, LinearSolver, PairwiseSolver, SharedCallback, StoppingRule, Trace
 from maxmargin.solvers.monitor import Monitor
+from maxmargin.testing.named_problems import linear, overlapping
 
 
 def cloud(n, cost=10.0, seed=0):

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from contracts.named_problems import LINEAR, overlapping
 from maxmargin.formulations import c_classification
 from maxmargin.problems import Counters, Solution, Status, feasible_start
 from maxmargin.solvers import PairwiseSolver, StoppingRule
+from maxmargin.testing.named_problems import LINEAR, overlapping
 from maxmargin.training import Session, train
 from maxmargin.training import checkpoint as checkpoints
 from maxmargin.training.checkpoint import Checkpoint, checksum

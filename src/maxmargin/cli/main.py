@@ -47,6 +47,7 @@ COMMANDS: dict[str, Command] = {
     "scale": Command("scale", "scale features to a common range, and save the ranges for other data"),
     "convert": Command("convert", "convert data or a model to another format"),
     "compare": Command("compare", "compare the convergence of several solvers on the same data"),
+    "new": Command("new", "write a kernel, solver or machine of your own that works, and the test of its contract"),
     "demo": Command("demo", "train on a generated chessboard, print the certificate, save a plot"),
     "completion": Command("completion", "print a shell completion script"),
 }

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from maxmargin.blocks.row_blocks import is_blocks
+from maxmargin.estimators.array_library import ArrayLibraryMixin
 from maxmargin.estimators.sklearn_callbacks import SklearnCallbacks
 from maxmargin.machines.validation.samples import are_labels, are_valid_targets, is_valid_table
 from maxmargin.resources import blas_libraries, thread_count
@@ -24,7 +24,7 @@ from maxmargin.storage.plain_state import PlainState
 TABLE: dict[str, Any] = {"dtype": (np.float64, np.float32), "accept_sparse": "csr", "accept_large_sparse": True}
 
 
-class Estimator(SklearnCallbacks, PlainState, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+class Estimator(ArrayLibraryMixin, SklearnCallbacks, PlainState, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
     """Parameters, tags, callbacks, errors and validation of scikit-learn for a machine."""
 
     _not_fitted_error = NotFittedError
@@ -48,11 +48,6 @@ class Estimator(SklearnCallbacks, PlainState, BaseEstimator):  # type: ignore[mi
     def _order(self) -> str | None:
         """The order of dense values; a matrix of kernel values is not copied for it."""
         return None if self._precomputed else "C"
-
-    def _follows_library(self, array: Any) -> bool:
-        if isinstance(array, np.ndarray | np.generic) or not get_config()["array_api_dispatch"]:
-            return False
-        return hasattr(array, "__array_namespace__") or type(array).__module__ == "torch"  # which has no namespace
 
     def _accepts(self, X: Any, reset: bool) -> bool:
         """Whether samples are a valid array or CSR already, which scikit-learn would return as they are.

@@ -9,15 +9,29 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxmargin import _sparse as sparse
+from maxmargin.estimators.array_library import ArrayLibraryMixin
+from maxmargin.machines.validation.device_arrays import following_samples
 from maxmargin.matrices.numerics import check_finite
 from maxmargin.storage.plain_state import PlainState
 
 
-class FeatureMap(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # no type hints
+class FeatureMap(
+    ArrayLibraryMixin,
+    PlainState,
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # no type hints
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Base class of the feature maps. A subclass implements `fit` and `transform` on validated data."""
 
     #: Whether sparse matrices are accepted.
     _accepts_sparse = True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in ("fit", "transform", "inverse_transform"):
+            if name in vars(cls):
+                setattr(cls, name, following_samples(vars(cls)[name]))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -95,7 +95,10 @@ class LiblinearModel:
 
     def predict(self, X: Any) -> Any:
         """Return the label of each sample, ±1 for a one-class model, or the value of a regression."""
-        decisions = self.decision_values(X)
+        return self.decide(self.decision_values(X))
+
+    def decide(self, decisions: Floats) -> Any:
+        """Return the predictions for decision values."""
         if self.labels is None:
             return np.where(decisions[:, 0] > 0, 1, -1) if self.solver_type == ONE_CLASS else decisions[:, 0]
         if len(self.labels) == 2:

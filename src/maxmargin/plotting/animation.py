@@ -1,7 +1,9 @@
 """Animation of a fit with two features.
 
 On the left the current model: decision boundary, margins, and samples whose size shows the dual variable |b|; rings
-mark the working set of the step. On the right the primal and the dual value so far, the gap and the KKT violation.
+mark the working set of the step. On the right the primal and the dual value so far, the gap and the KKT violation. Of
+several classes, the regions are those of the votes, the values are sums over the pairs, and all pairs take a step in
+each frame.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.fit_trace import FitTrace
+from maxmargin.estimators.fit_trace import FitTrace, MulticlassTrace
 from maxmargin.plotting.style import COLOURS, INK, colour, hide_spines, marker, pyplot
 from maxmargin.storage.output_files import atomic_path, write_atomically
 
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
 #: Size of a frame in inches and pixels per inch: 660 x 330 pixels.
 FIGURE_SIZE, DPI = (6.6, 3.3), 100
+
+#: The last frame is shown for at least this long.
+LAST_MILLISECONDS = 2000
 
 #: Number of grid points along each axis.
 GRID_RESOLUTION = 110
@@ -56,23 +61,24 @@ class FitAnimation:
 
     Attributes
     ----------
-    trace : FitTrace
+    trace : FitTrace or MulticlassTrace
     steps : int array
         Indices of the trace entries that are shown, one per frame.
     milliseconds : int
         Duration of a frame.
     """
 
-    trace: FitTrace
+    trace: FitTrace | MulticlassTrace
     steps: Indices = field(repr=False)
     milliseconds: int
 
     def save(self, path: str | Path) -> Path:
-        """Write the animation as a GIF or as a self-contained HTML page, by the suffix of the path.
+        """Write the animation as a GIF, an MP4 or a self-contained HTML page, by the suffix of the path.
 
         Parameters
         ----------
-        path : path that ends with .gif or .html
+        path : path that ends with .gif, .mp4 or .html
+            MP4 needs the program ffmpeg.
 
         Returns
         -------
@@ -82,15 +88,16 @@ class FitAnimation:
         path = Path(path)
         if path.suffix == ".gif":
             first, *others = self._images()
-            # The last frame is shown for at least two seconds.
-            duration = [self.milliseconds] * len(others) + [max(2000, self.milliseconds)]
+            duration = [self.milliseconds] * len(others) + [max(LAST_MILLISECONDS, self.milliseconds)]
             with atomic_path(path) as target:
                 first.save(target, save_all=True, append_images=others, duration=duration, loop=0, optimize=True)
+        elif path.suffix == ".mp4":
+            self._save_mp4(path)
         elif path.suffix == ".html":
             head = '<!DOCTYPE html><html><head><meta charset="utf-8"><title>Animation of a fit</title></head>'
             write_atomically(path, [f"{head}<body>{self.to_html()}</body></html>\n".encode()])
         else:
-            raise ValueError(f"the path of an animation must end with .gif or .html, but it is {path.name!r}")
+            raise ValueError(f"the path of an animation must end with .gif, .mp4 or .html, but it is {path.name!r}")
         return path
 
     def to_html(self) -> str:
@@ -102,6 +109,25 @@ class FitAnimation:
                                   frames=listed, milliseconds=self.milliseconds)  # fmt: skip
 
     _repr_html_ = to_html
+
+    def _save_mp4(self, path: Path) -> None:
+        """Write the frames as MP4 with ffmpeg."""
+        from matplotlib.animation import FFMpegWriter
+
+        if not FFMpegWriter.isAvailable():
+            raise FileNotFoundError(
+                "an animation in MP4 needs the program ffmpeg, which is not found: install it (apt install ffmpeg, "
+                "conda install ffmpeg), or write a .gif or .html"
+            )
+        writer: Any = FFMpegWriter(fps=1000 / self.milliseconds)  # type: ignore[arg-type]  # ffmpeg takes fractions
+        figures = self._figures()
+        first = next(figures)
+        with atomic_path(path) as target, writer.saving(first, target, DPI):
+            writer.grab_frame()
+            for _ in figures:
+                writer.grab_frame()
+            for _ in range(LAST_MILLISECONDS // self.milliseconds):
+                writer.grab_frame()
 
     def _images(self) -> list[PIL.Image.Image]:
         """Return the frames with a common palette, so that unchanged pixels compress well."""
@@ -116,6 +142,12 @@ class FitAnimation:
 
     def _frames(self) -> Iterator[PIL.Image.Image]:
         import PIL.Image
+
+        for figure in self._figures():
+            yield PIL.Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
+
+    def _figures(self) -> Iterator[Any]:
+        """Yield the figure with each frame, drawn."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
@@ -131,17 +163,17 @@ class FitAnimation:
                 canvas.draw()
                 figure.set_layout_engine("none")  # keep the layout of the first frame
             canvas.draw()
-            yield PIL.Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+            yield figure
 
 
 def animate(
-    trace: FitTrace, *, every: int | None = None, max_frames: int = 80, milliseconds: int = 200
+    trace: FitTrace | MulticlassTrace, *, every: int | None = None, max_frames: int = 80, milliseconds: int = 200
 ) -> FitAnimation:
     """Create an animation of a fit with two features.
 
     Parameters
     ----------
-    trace : FitTrace
+    trace : FitTrace or MulticlassTrace
         The result of `maxmargin.trace`.
     every : int, optional
         Show every n-th entry of the trace. By default all entries if there are at most `max_frames`, otherwise
@@ -154,7 +186,7 @@ def animate(
     Returns
     -------
     FitAnimation
-        Write it with ``.save("fit.gif")`` or ``.save("fit.html")``.
+        Write it with ``.save("fit.gif")``, ``.save("fit.mp4")`` or ``.save("fit.html")``.
     """
     pyplot()  # raises ImportError if matplotlib is missing
     if trace.kernel is None or trace.X.ndim != 2 or trace.X.shape[1] != 2:
@@ -178,44 +210,69 @@ def _select_frames(entries: int, every: int | None, max_frames: int) -> Indices:
     return np.append(before, entries - 1)
 
 
-def _evaluate_on_grid(trace: FitTrace, steps: Indices) -> tuple[Floats, Floats, Floats]:
-    """Return the coordinates of a grid around the samples and the decision values on it after each step."""
+def _evaluate_on_grid(trace: FitTrace | MulticlassTrace, steps: Indices) -> tuple[Floats, Floats, Any]:
+    """Return the coordinates of a grid around the samples, and decision values or classes on it after each step."""
     low, high = np.min(trace.X, axis=0), np.max(trace.X, axis=0)
     border = np.where(high > low, 0.12 * (high - low), 1.0)
     horizontal, vertical = np.linspace(low - border, high + border, GRID_RESOLUTION).T
     grid = np.column_stack([axis.ravel() for axis in np.meshgrid(horizontal, vertical)])
-    values = trace.decision_values(grid, steps)
+    values: Any = (
+        trace.predicted_classes(grid, steps)
+        if isinstance(trace, MulticlassTrace)
+        else trace.decision_values(grid, steps)
+    )
     return horizontal, vertical, values.reshape(len(steps), GRID_RESOLUTION, GRID_RESOLUTION)
 
 
-def _draw_model(ax: Axes, trace: FitTrace, step: int, horizontal: Floats, vertical: Floats, decision: Floats) -> None:
-    """Draw the model after a step, and the working set of the step."""
+def _draw_model(
+    ax: Axes, trace: FitTrace | MulticlassTrace, step: int, horizontal: Floats, vertical: Floats, values: Any
+) -> None:
+    """Draw the model after a step, and the working sets of the step; `values` are those on the grid."""
     ax.clear()
-    X, dual, pair = np.asarray(trace.X), trace.duals[step], trace.working_sets[step]
+    if isinstance(trace, MulticlassTrace):
+        _draw_classes(ax, horizontal, vertical, values, len(trace.classes))
+    else:
+        _draw_margins(ax, horizontal, vertical, values)
+    X, sizes = np.asarray(trace.X), trace.dual_sizes(step)
+    largest = max(float(trace.dual_sizes(at).max()) for at in range(len(trace))) or 1.0
+    for number in range(len(trace.classes)):
+        members = trace.labels == number
+        ax.scatter(X[members, 0], X[members, 1], s=12 + 48 * sizes[members] / largest, color=colour(number),
+                   marker=marker(number), alpha=0.85, linewidths=0)  # fmt: skip
+    working_sets = trace.working_sets_of(step)
+    for members in working_sets:
+        if len(members) == 2:
+            ax.plot(*X[members].T, color=INK, linewidth=0.9, linestyle=":")
+    ringed = X[np.concatenate([np.empty(0, dtype=np.intp), *working_sets])]
+    ax.scatter(ringed[:, 0], ringed[:, 1], s=150, facecolors="none", edgecolors=INK, linewidths=1.6)
+    ax.set(xlim=horizontal[[0, -1]], ylim=vertical[[0, -1]], xticks=[], yticks=[])
+    iterations = trace.values("iteration")
+    ax.set_title(f"step {iterations[step]:.0f} of {iterations[-1]:.0f}", fontsize="medium", loc="left")
+
+
+def _draw_margins(ax: Axes, horizontal: Floats, vertical: Floats, decision: Floats) -> None:
+    """Draw the regions of two classes, the boundary and the margins."""
     ax.contourf(
         horizontal, vertical, decision, levels=[-np.inf, 0.0, np.inf], colors=[colour(0), colour(1)], alpha=0.16
     )
     for level, line, width in ((-1.0, "--", 0.9), (0.0, "-", 1.7), (1.0, "--", 0.9)):
         if decision.min() < level < decision.max():
             ax.contour(horizontal, vertical, decision, levels=[level], colors=INK, linestyles=line, linewidths=width)
-    largest = np.abs(trace.duals).max() or 1.0
-    for number, sign in enumerate((-1.0, 1.0)):
-        members = trace.signs == sign
-        ax.scatter(X[members, 0], X[members, 1], s=12 + 48 * np.abs(dual[members]) / largest, color=colour(number),
-                   marker=marker(number), alpha=0.85, linewidths=0)  # fmt: skip
-    if len(pair) == 2:
-        ax.plot(*X[pair].T, color=INK, linewidth=0.9, linestyle=":")
-    ax.scatter(X[pair, 0], X[pair, 1], s=150, facecolors="none", edgecolors=INK, linewidths=1.6)
-    ax.set(xlim=horizontal[[0, -1]], ylim=vertical[[0, -1]], xticks=[], yticks=[])
-    ax.set_title(
-        f"step {trace.entries[step].iteration} of {trace.entries[-1].iteration}", fontsize="medium", loc="left"
-    )
+
+
+def _draw_classes(ax: Axes, horizontal: Floats, vertical: Floats, predicted: Indices, classes: int) -> None:
+    """Draw the regions of several classes."""
+    colours = [colour(number) for number in range(classes)]
+    ax.contourf(horizontal, vertical, predicted, levels=np.arange(classes + 1) - 0.5, colors=colours, alpha=0.16)
+    for number in range(classes):
+        if 0 < np.mean(predicted == number) < 1:
+            ax.contour(horizontal, vertical, predicted == number, levels=[0.5], colors=INK, linewidths=1.2)
 
 
 class _ObjectiveCurves:
     """Primal and dual value of the whole fit, pale, and up to the current step in full colour."""
 
-    def __init__(self, ax: Axes, trace: FitTrace) -> None:
+    def __init__(self, ax: Axes, trace: FitTrace | MulticlassTrace) -> None:
         self.ax = ax
         self.iterations, self.violations = trace.values("iteration"), trace.values("violation")
         self.values = {"primal": trace.values("primal"), "dual": trace.values("dual")}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from maxmargin._typing import Floats
+from maxmargin.estimators.fit_trace import MulticlassTrace
 from maxmargin.plotting.style import COLOURS, INK, LINES, Display, axes_for, colour, hide_spines
 from maxmargin.problems import Progress
 
@@ -58,8 +59,9 @@ class ConvergenceDisplay(Display):
 
         Parameters
         ----------
-        trace : Trace, Solution, FitTrace or list of Progress; or a dict from names to them
-            Progress recorded by `maxmargin.solvers.Trace`; for several solvers a dict by name.
+        trace : Trace, Solution, FitTrace or list of Progress; or a dict from names to them, or MulticlassTrace
+            Progress recorded by `maxmargin.solvers.Trace`; for several solvers a dict by name. That of several classes
+            has a line for each pair.
         quantity : {"objective", "gap", "violation"}, optional
             "objective" (primal and dual value) by default, "gap" for several solvers.
         against : {"iteration", "seconds", "kernel_evaluations"}
@@ -71,6 +73,7 @@ class ConvergenceDisplay(Display):
         -------
         ConvergenceDisplay
         """
+        trace = trace.pairs if isinstance(trace, MulticlassTrace) else trace
         named = trace if isinstance(trace, Mapping) else {"": trace}
         display = cls({str(name): _progress_entries(one, str(name)) for name, one in named.items()})
         return display.plot(ax, quantity=quantity, against=against)

@@ -11,9 +11,10 @@ from scipy.spatial.distance import squareform
 from sklearn.base import is_classifier
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.interchange.sklearn_models import from_sklearn
 from maxmargin.kernels import Kernel, Points
 from maxmargin.machines.kernel.kernel_estimator import KernelEstimator
-from maxmargin.plotting.margin_positions import class_indices, final_estimator, sample_margins
+from maxmargin.plotting.margin_positions import class_indices, final_estimator, is_sklearn_machine, sample_margins
 from maxmargin.plotting.style import Display, axes_for
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ class KernelMatrixDisplay(Display):
         """
         model, transformed = final_estimator(estimator, X if hasattr(X, "shape") else np.asarray(X))
         model = getattr(model, "best_estimator_", model)  # of one that has chosen its parameters
+        if is_sklearn_machine(model):
+            model = from_sklearn(model)
         if not (isinstance(model, KernelEstimator) and is_classifier(model)):
             raise ValueError(f"{type(model).__name__} is not a kernel classifier; use from_kernel(kernel, X, y)")
         indices = class_indices(model, y)

@@ -5,6 +5,8 @@ are the support vectors, and the dual variables distinguish them without roundin
 inside the margin or on the wrong side (Bottou & Lin 1.2.4).
 
 With more than two classes a sample has a margin in each binary subproblem that contains it; the smallest is used.
+
+Estimators of scikit-learn have no `geometry_`: their support vectors are on the margin if their margin is close to 1.
 """
 
 from __future__ import annotations
@@ -73,7 +75,8 @@ def class_indices(estimator: Any, y: Any) -> Indices:
 def sample_margins(estimator: Any, X: Any, indices: Indices) -> Floats:
     """Return the margin y f(x) of each sample, the smallest one if it has several."""
     classes = len(estimator.classes_)
-    scheme = getattr(estimator, "multi_class", "ovr")
+    # scikit-learn's kernel classifiers have no multi_class: they are one-vs-one.
+    scheme = getattr(estimator, "multi_class", "ovo" if hasattr(estimator, "decision_function_shape") else "ovr")
     if classes == 2:
         return np.asarray(np.where(indices == 1, 1.0, -1.0) * estimator.decision_function(X))
     if scheme == "ovo":
@@ -95,12 +98,21 @@ def sample_margins(estimator: Any, X: Any, indices: Indices) -> Floats:
 def margin_positions(estimator: Any, X: Any, margins: Floats) -> Indices:
     """Return the `MarginPosition` of each sample: by its margin, for training samples by its dual variables."""
     by_margin = np.where(margins < 0, WRONG_SIDE, np.where(margins < 1, INSIDE, BEYOND))
-    if not (is_training_data(estimator, X) and hasattr(_geometries(estimator)[0], "free")):
+    if not is_training_data(estimator, X):
         return np.where(np.abs(margins - 1) <= ON_MARGIN_TOLERANCE, ON, by_margin)
-    geometries = _geometries(estimator)
-    in_training, free, bounded = (_members(geometries, name, len(margins)) for name in ("samples", "free", "bounded"))
-    certificates = estimator.certificate_ if isinstance(estimator.certificate_, list) else [estimator.certificate_]
-    tolerance = max(MIN_FREE_TOLERANCE, *(2 * certificate.violation for certificate in certificates))
+    if is_sklearn_machine(estimator):
+        free = np.isin(np.arange(len(margins)), estimator.support_)
+        in_training, bounded = np.ones_like(free), np.zeros_like(free)
+        tolerance = max(ON_MARGIN_TOLERANCE, 2 * estimator.tol)
+    elif hasattr(_geometries(estimator)[0], "free"):
+        geometries = _geometries(estimator)
+        in_training, free, bounded = (
+            _members(geometries, name, len(margins)) for name in ("samples", "free", "bounded")
+        )
+        certificates = estimator.certificate_ if isinstance(estimator.certificate_, list) else [estimator.certificate_]
+        tolerance = max(MIN_FREE_TOLERANCE, *(2 * certificate.violation for certificate in certificates))
+    else:
+        return np.where(np.abs(margins - 1) <= ON_MARGIN_TOLERANCE, ON, by_margin)
     on_margin = free & ~bounded & (np.abs(margins - 1) <= tolerance)
     by_dual = np.where(free | bounded, np.where(margins < 0, WRONG_SIDE, INSIDE), BEYOND)
     return np.where(on_margin, ON, np.where(in_training, by_dual, by_margin))  # samples of weight 0 have no variable
@@ -108,8 +120,14 @@ def margin_positions(estimator: Any, X: Any, margins: Floats) -> Indices:
 
 def detector_positions(estimator: Any, X: Any) -> Indices:
     """Return the `MarginPosition` of each sample of a novelty detector."""
-    positions = np.where(estimator.decision_function(X) < 0, WRONG_SIDE, BEYOND)
+    decisions = estimator.decision_function(X)
+    positions = np.where(decisions < 0, WRONG_SIDE, BEYOND)
     if is_training_data(estimator, X):
+        if is_sklearn_machine(estimator):
+            support = np.isin(np.arange(len(decisions)), estimator.support_)
+            tolerance = max(2 * estimator.tol, MIN_FREE_TOLERANCE * float(np.abs(estimator.offset_).max()))
+            positions[support & (np.abs(decisions) <= tolerance)] = ON
+            return np.asarray(positions)
         geometry = estimator.geometry_
         positions[geometry.edge], positions[geometry.outside], positions[geometry.inside] = ON, WRONG_SIDE, BEYOND
     return positions
@@ -117,7 +135,9 @@ def detector_positions(estimator: Any, X: Any) -> Indices:
 
 def is_training_data(estimator: Any, X: Any) -> bool:
     """Return whether X contains the support vectors of a kernel estimator and their dual variables are known."""
-    if X.shape != getattr(estimator, "shape_fit_", None) or not hasattr(estimator, "geometry_"):
+    if X.shape != getattr(estimator, "shape_fit_", None):
+        return False
+    if not (is_sklearn_machine(estimator) or hasattr(estimator, "geometry_")):
         return False
     if isinstance(estimator.kernel, str) and estimator.kernel == "precomputed":
         return True  # kernel values; there are no support vectors to compare
@@ -125,6 +145,11 @@ def is_training_data(estimator: Any, X: Any) -> bool:
     if sparse.issparse(rows):
         return bool(sparse.issparse(support_vectors) and (rows != support_vectors).nnz == 0)
     return bool(np.array_equal(np.asarray(rows), np.asarray(support_vectors)))
+
+
+def is_sklearn_machine(estimator: Any) -> bool:
+    """Return whether an estimator is a support vector machine of scikit-learn."""
+    return any(kind.__module__.startswith("sklearn.svm.") for kind in type(estimator).__mro__)
 
 
 def _geometries(estimator: Any) -> list[Any]:

@@ -179,7 +179,7 @@ class TestOutput:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [("-s 0", "ERROR: -s 0 is logistic regression, which maxmargin does not have; its solver types are 1, 2, 3"),
+    [("-s 0", "ERROR: -s 0 is logistic regression, which maxmargin does not have; the types that work are 1, 2 (sq"),
      ("-R", "ERROR: To not regularize bias, must specify -B 1 along with -R"),
      ("-R -B 1", "ERROR: -R option supported only for solver L2R_LR"),
      ("-s 21 -B 1", "ERROR: prob->bias >=0, but this is ignored in ONECLASS_SVM"),

@@ -20,8 +20,8 @@ from maxmargin.formulations import pairwise_ranking
 from maxmargin.kernels import Gaussian, Linear
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.models.concordance import concordance
+from maxmargin.testing.quadratic_program import solve_quadratic_program
 from reference.data import diabetes, iris
-from reference.quadratic_program import solve_quadratic_program
 
 
 @parametrize_with_checks([RankSVC()])

@@ -12,7 +12,7 @@ from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.problems import certify
 from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.solvers import BlockSolver, PairwiseSolver, QuadraticProgramSolver, StoppingRule
-from reference.quadratic_program import solve_quadratic_program
+from maxmargin.testing.quadratic_program import solve_quadratic_program
 
 
 def sine(n=60, noise=0.2, seed=0):

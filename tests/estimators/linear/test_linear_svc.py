@@ -14,11 +14,11 @@ from maxmargin.machines.calibration.cross_validation import linear_held_out_valu
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
 from maxmargin.solvers import StoppingRule
 from maxmargin.solvers.linear.semismooth_newton import SemismoothNewtonSolver
+from maxmargin.testing.quadratic_program import solve_quadratic_program
 from maxmargin.training import Session
 from maxmargin.training.linear_verification import LinearVerifier
 from maxmargin.training.pipeline import solve_and_verify
 from reference.data import iris, wine
-from reference.quadratic_program import solve_quadratic_program
 
 POSE = {"hinge": c_classification.pose, "squared_hinge": squared_hinge.pose}
 

@@ -9,8 +9,8 @@ from sklearn.exceptions import NotFittedError
 from maxmargin import SVR, LinearOneClassSVM, LinearSVR, OneClassSVM
 from maxmargin.formulations import epsilon_regression, one_class, squared_epsilon_regression
 from maxmargin.matrices import PrecomputedMatrix
+from maxmargin.testing.quadratic_program import solve_quadratic_program
 from reference.data import diabetes, wine
-from reference.quadratic_program import solve_quadratic_program
 
 POSE = {
     "epsilon_insensitive": epsilon_regression.pose,

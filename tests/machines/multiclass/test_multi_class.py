@@ -17,8 +17,8 @@ from maxmargin.formulations import crammer_singer, weston_watkins
 from maxmargin.kernels import Gaussian, make_kernel
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.solvers import BlockSolver, PairwiseSolver
+from maxmargin.testing.quadratic_program import solve_quadratic_program
 from reference.data import iris, wine
-from reference.quadratic_program import solve_quadratic_program
 
 ALL_IN_ONE = {"crammer_singer": crammer_singer, "weston_watkins": weston_watkins}
 NOT_PAIRS = ["ovr", *ALL_IN_ONE]

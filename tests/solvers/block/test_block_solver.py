@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from contracts.solver_contract import SolverContract
 from maxmargin.backends.host_state import HostState
 from maxmargin.datasets import chessboard
 from maxmargin.formulations import c_classification
@@ -10,6 +9,7 @@ from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
 from maxmargin.problems import Status, certify
 from maxmargin.problems.gradient_extremes import offset_bounds
 from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule
+from maxmargin.testing.solver_contract import SolverContract
 
 
 class BlockContract(SolverContract):

@@ -3,8 +3,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.named_problems import BOXLESS, LINEAR, classification, hard_to_finish, overlapping, two_clouds
-from contracts.solver_contract import SolverContract
 from maxmargin.kernels import Gaussian, Linear
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.matrices.lazy_row_cache import LazyRowCache
@@ -12,6 +10,8 @@ from maxmargin.problems import DualProblem, Status, certify
 from maxmargin.solvers import ActiveSetSolver, PairwiseSolver, StoppingRule, Trace
 from maxmargin.solvers.classical.active_set import _ActiveSetRun
 from maxmargin.solvers.classical.reduced_cholesky import ReducedCholesky
+from maxmargin.testing.named_problems import BOXLESS, LINEAR, classification, hard_to_finish, overlapping, two_clouds
+from maxmargin.testing.solver_contract import SolverContract
 
 
 class TestActiveSet(SolverContract):

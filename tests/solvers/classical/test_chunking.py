@@ -4,15 +4,6 @@ import numpy as np
 import pytest
 
 from contracts.linear_problems import hinge
-from contracts.named_problems import (
-    classification,
-    hard_margin,
-    hard_to_finish,
-    indefinite_sigmoid,
-    overlapping,
-    two_clouds,
-)
-from contracts.solver_contract import SolverContract
 from maxmargin import SVC, SVR, NuSVC, OneClassSVM
 from maxmargin.kernels import Gaussian, Linear
 from maxmargin.problems import Status, certify
@@ -26,6 +17,15 @@ from maxmargin.solvers import (
     StoppingRule,
     Trace,
 )
+from maxmargin.testing.named_problems import (
+    classification,
+    hard_margin,
+    hard_to_finish,
+    indefinite_sigmoid,
+    overlapping,
+    two_clouds,
+)
+from maxmargin.testing.solver_contract import SolverContract
 
 
 class TestPairSteps(SolverContract):

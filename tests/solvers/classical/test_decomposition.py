@@ -4,15 +4,6 @@ import signal
 import numpy as np
 import pytest
 
-from contracts.named_problems import (
-    QUADRATIC,
-    classification,
-    hard_to_finish,
-    indefinite_sigmoid,
-    overlapping,
-    two_clouds,
-)
-from contracts.solver_contract import SolverContract
 from maxmargin import SVC, SVR, NuSVC, OneClassSVM
 from maxmargin.interchange import load, save
 from maxmargin.kernels import FunctionKernel, Gaussian, Linear, Points
@@ -28,6 +19,15 @@ from maxmargin.solvers import (
     Trace,
 )
 from maxmargin.solvers.classical import decomposition_run
+from maxmargin.testing.named_problems import (
+    QUADRATIC,
+    classification,
+    hard_to_finish,
+    indefinite_sigmoid,
+    overlapping,
+    two_clouds,
+)
+from maxmargin.testing.solver_contract import SolverContract
 
 
 class TestTen(SolverContract):

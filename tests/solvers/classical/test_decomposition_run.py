@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from contracts.named_problems import QUADRATIC
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.problems import certify, feasible_start
 from maxmargin.solvers import PairwiseSolver, StoppingRule
 from maxmargin.solvers.classical.decomposition_run import changed, restrict, select_violating
-from reference.quadratic_program import solve_quadratic_program
+from maxmargin.testing.named_problems import QUADRATIC
+from maxmargin.testing.quadratic_program import solve_quadratic_program
 
 
 @pytest.fixture(params=QUADRATIC)

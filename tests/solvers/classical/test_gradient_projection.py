@@ -3,7 +3,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from contracts.named_problems import (
+from maxmargin.kernels import Gaussian, Linear
+from maxmargin.matrices import PrecomputedMatrix
+from maxmargin.matrices.lazy_row_cache import LazyRowCache
+from maxmargin.problems import Status, certify
+from maxmargin.solvers import GradientProjectionSolver, PairwiseSolver, StoppingRule, Trace
+from maxmargin.solvers.classical.gradient_projection import _GradientProjectionRun
+from maxmargin.solvers.monitor import Monitor
+from maxmargin.testing.named_problems import (
     BOXLESS,
     CONVEX,
     LINEAR,
@@ -14,14 +21,7 @@ from contracts.named_problems import (
     two_clouds,
     unscaled_columns,
 )  # fmt: skip
-from contracts.solver_contract import SolverContract
-from maxmargin.kernels import Gaussian, Linear
-from maxmargin.matrices import PrecomputedMatrix
-from maxmargin.matrices.lazy_row_cache import LazyRowCache
-from maxmargin.problems import Status, certify
-from maxmargin.solvers import GradientProjectionSolver, PairwiseSolver, StoppingRule, Trace
-from maxmargin.solvers.classical.gradient_projection import _GradientProjectionRun
-from maxmargin.solvers.monitor import Monitor
+from maxmargin.testing.solver_contract import SolverContract
 
 
 class TestConjugate(SolverContract):

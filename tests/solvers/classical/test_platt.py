@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.named_problems import (
+from maxmargin.kernels import Gaussian, Linear
+from maxmargin.matrices import CachedMatrix
+from maxmargin.problems import Status, certify
+from maxmargin.solvers import PairwiseSolver, PlattSolver, StoppingRule, Trace
+from maxmargin.solvers.classical.platt import Variable, _PlattRun, clipped_pair, clipped_step
+from maxmargin.solvers.monitor import Monitor
+from maxmargin.testing.named_problems import (
     BOXLESS,
     CONVEX,
     LINEAR,
@@ -15,13 +21,7 @@ from contracts.named_problems import (
     overlapping,
     two_clouds,
 )  # fmt: skip
-from contracts.solver_contract import SolverContract
-from maxmargin.kernels import Gaussian, Linear
-from maxmargin.matrices import CachedMatrix
-from maxmargin.problems import Status, certify
-from maxmargin.solvers import PairwiseSolver, PlattSolver, StoppingRule, Trace
-from maxmargin.solvers.classical.platt import Variable, _PlattRun, clipped_pair, clipped_step
-from maxmargin.solvers.monitor import Monitor
+from maxmargin.testing.solver_contract import SolverContract
 
 
 class TestPlatt(SolverContract):

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from contracts.named_problems import overlapping, two_clouds
 from maxmargin import _native
 from maxmargin.formulations import c_classification, squared_hinge
 from maxmargin.kernels import Linear, Points
@@ -21,6 +20,7 @@ from maxmargin.problems import Status, certify_l1
 from maxmargin.solvers import CoordinateDescentSolver, StoppingRule
 from maxmargin.solvers.linear import coordinate_descent, l1_model
 from maxmargin.solvers.linear.l1_model import minimise_model
+from maxmargin.testing.named_problems import overlapping, two_clouds
 from reference import l1_coordinate_descent
 from reference.sparse_program import solve_sparse_program
 

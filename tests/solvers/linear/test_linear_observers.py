@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from contracts.named_problems import two_clouds
 from maxmargin.formulations import c_classification, squared_hinge
 from maxmargin.kernels import Linear, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import Status
 from maxmargin.solvers import SOLVERS, CoordinateDescentSolver, StoppingRule, Trace
+from maxmargin.testing.named_problems import two_clouds
 
 NAMES = ["dual_coordinate_ascent", "semismooth_newton", "linear", "subgradient", "stochastic_subgradient"]
 SHAPES = {"small": (80, 5), "large": (4000, 8), "wide": (1500, 150), "with_subsample": (24_000, 4)}

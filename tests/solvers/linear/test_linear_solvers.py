@@ -7,7 +7,6 @@ import pytest
 from scipy import sparse
 
 from contracts.linear_solver_contract import LinearSolverContract
-from contracts.named_problems import linear, two_clouds
 from maxmargin import _native
 from maxmargin.formulations import c_classification, squared_hinge
 from maxmargin.kernels import Linear, Points
@@ -28,6 +27,7 @@ from maxmargin.solvers.linear.linear_point import LinearPoint
 from maxmargin.solvers.linear.semismooth_newton import SemismoothNewtonRun
 from maxmargin.solvers.linear.smoothed_primal import NewtonStart
 from maxmargin.solvers.monitor import Monitor
+from maxmargin.testing.named_problems import linear, two_clouds
 from reference import coordinate_ascent
 
 SOLVERS = [DualCoordinateAscentSolver, SemismoothNewtonSolver, LinearSolver]

@@ -1,15 +1,15 @@
 import numpy as np
 import pytest
 
-from contracts.named_problems import BOXLESS, equations, least_squares, overlapping, two_clouds
-from contracts.solver_contract import OBSERVERS, assert_same_solution, least_gap
 from maxmargin.formulations import least_squares_regression
 from maxmargin.kernels import FunctionKernel, Gaussian, Linear, Points, Sigmoid
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
 from maxmargin.problems import Status, certify
 from maxmargin.solvers import BlockSolver, LinearSystemSolver, PairwiseSolver, StoppingRule, Trace, monitor
 from maxmargin.solvers.linear_system import linear_system_solver, preconditioners
-from reference.quadratic_program import solve_quadratic_program
+from maxmargin.testing.named_problems import BOXLESS, equations, least_squares, overlapping, two_clouds
+from maxmargin.testing.quadratic_program import solve_quadratic_program
+from maxmargin.testing.solver_contract import OBSERVERS, assert_same_solution, least_gap
 
 
 def exact(problem):

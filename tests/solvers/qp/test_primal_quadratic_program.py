@@ -4,7 +4,6 @@ from scipy import sparse
 
 from contracts.linear_problems import sparse_rows
 from contracts.linear_solver_contract import LinearSolverContract
-from contracts.named_problems import LINEAR, classification, hard_margin, linear, overlapping, separable, two_clouds
 from maxmargin import SVC, LinearSVC, LinearSVR
 from maxmargin.feature_maps import PolynomialMap
 from maxmargin.kernels import Linear
@@ -12,6 +11,15 @@ from maxmargin.problems import Status, certify
 from maxmargin.solvers import PrimalQuadraticProgramSolver, QuadraticProgramSolver, StoppingRule
 from maxmargin.solvers.qp.primal_quadratic_program import pose_primal
 from maxmargin.solvers.qp.qp_backends import BACKENDS, BackendOptions
+from maxmargin.testing.named_problems import (
+    LINEAR,
+    classification,
+    hard_margin,
+    linear,
+    overlapping,
+    separable,
+    two_clouds,
+)
 
 
 class PrimalContract(LinearSolverContract):

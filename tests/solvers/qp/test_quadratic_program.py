@@ -4,7 +4,14 @@ import signal
 import numpy as np
 import pytest
 
-from contracts.named_problems import (
+from maxmargin import SVC, SVR, NuSVC, OneClassSVM
+from maxmargin.kernels import Gaussian, Linear
+from maxmargin.matrices import PrecomputedMatrix
+from maxmargin.problems import DualProblem, Status, certify
+from maxmargin.solvers import PairwiseSolver, QuadraticProgramSolver, StoppingRule, Trace
+from maxmargin.solvers.qp.qp_backends import BACKENDS, BackendResult
+from maxmargin.solvers.qp.quadratic_program import BYTES_PER_VALUE, check_convex, pose_program
+from maxmargin.testing.named_problems import (
     QUADRATIC,
     classification,
     hard_to_finish,
@@ -15,14 +22,7 @@ from contracts.named_problems import (
     two_clouds,
     unscaled_columns,
 )
-from contracts.solver_contract import SolverContract
-from maxmargin import SVC, SVR, NuSVC, OneClassSVM
-from maxmargin.kernels import Gaussian, Linear
-from maxmargin.matrices import PrecomputedMatrix
-from maxmargin.problems import DualProblem, Status, certify
-from maxmargin.solvers import PairwiseSolver, QuadraticProgramSolver, StoppingRule, Trace
-from maxmargin.solvers.qp.qp_backends import BACKENDS, BackendResult
-from maxmargin.solvers.qp.quadratic_program import BYTES_PER_VALUE, check_convex, pose_program
+from maxmargin.testing.solver_contract import SolverContract
 
 
 class QuadraticProgramContract(SolverContract):

@@ -8,7 +8,7 @@ from maxmargin.kernels import Gaussian, Linear, Points, Sigmoid
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
 from maxmargin.problems import DualProblem, Status, certify
 from maxmargin.solvers import MultiplierNewtonSolver, PairwiseSolver, StoppingRule
-from reference.quadratic_program import solve_quadratic_program
+from maxmargin.testing.quadratic_program import solve_quadratic_program
 
 
 def problem(kernel, n=40, cost=1.0, seed=0, queries=1, levels=None):

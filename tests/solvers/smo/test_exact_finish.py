@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from contracts.named_problems import classification, two_clouds, two_groups
 from maxmargin import _native
 from maxmargin.kernels import Gaussian, Linear, Polynomial
 from maxmargin.problems import Status, certify, feasible_start
 from maxmargin.solvers import PairwiseSolver, StoppingRule
 from maxmargin.solvers.smo.exact_finish import accelerate
 from maxmargin.solvers.smo.smo_state import SELECTION_RULES, SmoState
-from reference.quadratic_program import solve_quadratic_program
+from maxmargin.testing.named_problems import classification, two_clouds, two_groups
+from maxmargin.testing.quadratic_program import solve_quadratic_program
 
 
 def solve_free(block, right, group, lower=-np.inf, upper=np.inf, accuracy=1e-11):

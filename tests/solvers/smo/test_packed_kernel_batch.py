@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from contracts.named_problems import two_clouds
 from maxmargin import SVC, NuSVC, _native
 from maxmargin.backends.interface import StopReason
 from maxmargin.formulations import c_classification, nu_classification
@@ -13,6 +12,7 @@ from maxmargin.matrices.full_kernel_matrix import FullKernelMatrix
 from maxmargin.matrices.packed_kernel import PackedKernel
 from maxmargin.problems import certify
 from maxmargin.solvers.smo.small_problem_batch import SmallProblemBatch
+from maxmargin.testing.named_problems import two_clouds
 from maxmargin.training import fit_context
 from reference.shrunk_pairwise import Steps
 

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.named_problems import CONVEX, classification, overlapping, two_clouds
-from contracts.solver_contract import SolverContract
 from maxmargin.kernels import FunctionKernel, Gaussian, Linear, Points
 from maxmargin.matrices import CachedMatrix, KernelMatrix
 from maxmargin.problems import DualProblem, Status, certify, feasible_start
 from maxmargin.solvers import PairwiseSolver, StoppingRule, Trace
 from maxmargin.solvers.smo.smo_state import SELECTION_RULES, SmoState
+from maxmargin.testing.named_problems import CONVEX, classification, overlapping, two_clouds
+from maxmargin.testing.solver_contract import SolverContract
 from reference import pairwise as reference
 
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from contracts.named_problems import classification, two_clouds
 from maxmargin.backends.optimality import can_be_selected
 from maxmargin.kernels import Gaussian
 from maxmargin.problems import certify
 from maxmargin.solvers import PairwiseSolver, StoppingRule
 from maxmargin.solvers.smo.smo_state import SELECTION_RULES, SmoState
+from maxmargin.testing.named_problems import classification, two_clouds
 
 
 def problem_with_bounded_variables(size=200):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from contracts.named_problems import BOXLESS, CONVEX, two_clouds
 from maxmargin.formulations import (
     data_description,
     epsilon_regression,
@@ -18,8 +17,9 @@ from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.problems import DualProblem, certify
 from maxmargin.problems.gradient_extremes import interval_midpoint, offset_bounds
 from maxmargin.solvers.smo.small_problem_batch import SmallProblemBatch
+from maxmargin.testing.named_problems import BOXLESS, CONVEX, two_clouds
+from maxmargin.testing.quadratic_program import solve_quadratic_program
 from reference.pairwise import pairwise
-from reference.quadratic_program import solve_quadratic_program
 
 X, SIGNS = two_clouds(50, 3, 1.5)
 TARGETS = X[:, 0] + 0.3 * np.random.default_rng(1).normal(size=50)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from contracts.named_problems import two_clouds
 from maxmargin import SVC, _native
 from maxmargin.formulations import c_classification, squared_hinge
 from maxmargin.kernels import Gaussian, Linear, Polynomial
@@ -12,7 +11,8 @@ from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.problems import Status, certify
 from maxmargin.solvers import PairwiseSolver, StoppingRule
 from maxmargin.solvers.smo.small_problem_batch import MAX_STEPS, SmallProblemBatch
-from reference.quadratic_program import solve_quadratic_program
+from maxmargin.testing.named_problems import two_clouds
+from maxmargin.testing.quadratic_program import solve_quadratic_program
 
 
 def pose_all(X, y, kernel, costs, parts, formulation=c_classification, grouped=True):

@@ -7,7 +7,6 @@ import pytest
 from scipy import sparse
 
 from contracts.linear_problems import EASY, hinge, matrix_of, novelty, sparse_rows, squared
-from contracts.named_problems import overlapping, two_clouds
 from maxmargin import _native
 from maxmargin.formulations import c_classification
 from maxmargin.problems import Status, certify
@@ -15,6 +14,7 @@ from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.solvers import PairwiseSolver, StepSize, StochasticSubgradientSolver, StoppingRule
 from maxmargin.solvers.subgradient.primal_bounds import PrimalBounds
 from maxmargin.solvers.subgradient.stochastic_state import StochasticState
+from maxmargin.testing.named_problems import overlapping, two_clouds
 from reference.subgradient_steps import descend
 
 

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.linear_problems import EASY, hinge, matrix_of, novelty, squared, two_groups
-from contracts.named_problems import LINEAR, hard_margin, overlapping, two_clouds
 from maxmargin.formulations import c_classification
 from maxmargin.problems import Status, certify
 from maxmargin.problems.losses import response
@@ -14,7 +13,8 @@ from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.solvers import SOLVERS, PairwiseSolver, StepSize, StoppingRule, SubgradientSolver
 from maxmargin.solvers.subgradient.primal_bounds import PrimalBounds, feasible_responses
 from maxmargin.solvers.subgradient.step_sizes import MAX_TRIAL_SAMPLES, best_step_by_trial, scaled_subsample
-from reference.quadratic_program import solve_quadratic_program
+from maxmargin.testing.named_problems import LINEAR, hard_margin, overlapping, two_clouds
+from maxmargin.testing.quadratic_program import solve_quadratic_program
 
 
 @pytest.mark.parametrize("name", EASY)

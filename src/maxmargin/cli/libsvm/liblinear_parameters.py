@@ -34,6 +34,12 @@ SOLVER_TYPES = {
 #: Solver types: Crammer-Singer multi-class, regression, one-class.
 CRAMMER_SINGER, REGRESSION, ONE_CLASS = 4, (11, 12, 13), 21
 
+#: What error messages say about the solver types.
+AVAILABLE = (
+    "the types that work are 1, 2 (squared hinge), 3 (hinge), 4 (Crammer-Singer), 5 (squared hinge, l1 penalty), "
+    "11, 12 (squared epsilon-insensitive), 13 (epsilon-insensitive) and 21 (one class)"
+)
+
 #: LIBLINEAR's default tolerance of each solver type.
 TOLERANCES = {1: 0.1, 2: 0.01, 3: 0.1, 4: 0.1, 5: 0.01, 11: 1e-4, 12: 0.1, 13: 0.1, 21: 0.01}
 
@@ -92,10 +98,7 @@ class LiblinearParameters:
         """Raise the error of LIBLINEAR for invalid parameters."""
         kind = self.solver_type
         if kind in LOGISTIC:
-            raise ProgramError(
-                f"ERROR: -s {kind} is logistic regression, which maxmargin does not have; "
-                f"its solver types are {', '.join(map(str, TOLERANCES))}"
-            )
+            raise ProgramError(f"ERROR: -s {kind} is logistic regression, which maxmargin does not have; {AVAILABLE}")
         for wrong, text in (
             (self.tolerance is not None and self.tolerance <= 0, "eps <= 0"),
             (self.cost is not None and self.cost <= 0, "C <= 0"),
@@ -107,7 +110,7 @@ class LiblinearParameters:
                 "-R option supported only for solver L2R_LR, L2R_L2LOSS_SVC, L1R_L2LOSS_SVC, L1R_LR, and "
                 "L2R_L2LOSS_SVR",
             ),
-            (kind not in TOLERANCES, "unknown solver type"),
+            (kind not in TOLERANCES, f"unknown solver type {kind}; {AVAILABLE}"),
             (kind == ONE_CLASS and not 0 < self.nu <= 1, "nu <= 0 or nu > 1"),
             (any(factor <= 0 for _, factor in self.weights), "weight of a class <= 0"),
         ):
@@ -171,6 +174,6 @@ def _check_combinations(parameters: LiblinearParameters) -> LiblinearParameters:
         return parameters
     if parameters.requested_type is None:
         parameters = replace(parameters, requested_type=2)
-    if parameters.requested_type not in (0, 2, 11):
-        raise UsageError("Warm-start parameter search only available for -s 0, -s 2 and -s 11")
+    if parameters.requested_type not in (*LOGISTIC, 2, 11):
+        raise UsageError("Warm-start parameter search only available for -s 2 and -s 11")
     return replace(parameters, folds=5 if parameters.folds is None else parameters.folds)

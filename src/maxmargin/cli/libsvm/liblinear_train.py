@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from maxmargin.cli.libsvm.liblinear_parameters import (
     read_parameters,
 )
 from maxmargin.cli.libsvm.program_options import ProgramError, UsageError, run_program, split_options
+
+if TYPE_CHECKING:
+    from maxmargin.interchange.liblinear_model import LiblinearModel
 
 USAGE = """\
 Usage: liblinear-train [options] training_set_file [model_file]
@@ -70,11 +74,7 @@ def run(parameters: LiblinearParameters, data: str, model: str) -> int:
     log = discard if parameters.quiet else print
     if parameters.search:
         print(f"Doing parameter search with {parameters.folds}-fold cross validation.")
-        result = liblinear_training.search(X, y, parameters, log)
-        if parameters.regression:
-            print(f"Best C = {result.cost:g} Best p = {result.epsilon:g}  CV MSE = {result.score:g}")
-        else:
-            print(f"Best C = {result.cost:g}  CV accuracy = {result.score:g}%")
+        print(line_of_search(liblinear_training.search(X, y, parameters, log), parameters))
         return 0
     if parameters.folds is not None:
         evaluation = liblinear_training.cross_validate(X, y, parameters, log)
@@ -89,9 +89,23 @@ def run(parameters: LiblinearParameters, data: str, model: str) -> int:
     return 0
 
 
+def line_of_search(result: liblinear_training.CostSearchResult, parameters: LiblinearParameters) -> str:
+    """Return the line about the result of a search."""
+    if parameters.regression:
+        return f"Best C = {result.cost:g} Best p = {result.epsilon:g}  CV MSE = {result.score:g}"
+    return f"Best C = {result.cost:g}  CV accuracy = {result.score:g}%"
+
+
 def save(trained: ProgramModel, parameters: LiblinearParameters, features: int, path: str) -> None:
     """Write the model file."""
-    from maxmargin.interchange.liblinear_model import LiblinearModel, liblinear_model_of, write_liblinear_text
+    from maxmargin.interchange.liblinear_model import write_liblinear_text
+
+    write_liblinear_text(model_of(trained, parameters, features), path)
+
+
+def model_of(trained: ProgramModel, parameters: LiblinearParameters, features: int) -> LiblinearModel:
+    """Return the content of the model file."""
+    from maxmargin.interchange.liblinear_model import LiblinearModel, liblinear_model_of
 
     bias = parameters.bias if parameters.bias >= 0 else -1.0
     if trained.machine is None:
@@ -104,4 +118,4 @@ def save(trained: ProgramModel, parameters: LiblinearParameters, features: int, 
         weights, constants = weights - weights.mean(axis=0), constants - constants.mean()
     name = SOLVER_TYPES[parameters.solver_type]
     model = replace(model, solver_type=name, labels=trained.labels, bias=bias)
-    write_liblinear_text(replace(model, weights=weights + 0.0, constants=constants + 0.0), path)  # no -0
+    return replace(model, weights=weights + 0.0, constants=constants + 0.0)  # no -0

@@ -14,6 +14,7 @@ from maxmargin.cli.libsvm.folds import clip_folds, plain_folds, splits
 from maxmargin.cli.libsvm.liblinear_parameters import ONE_CLASS, PRIMAL, LiblinearParameters
 from maxmargin.cli.libsvm.program_data import read_rows
 from maxmargin.cli.metrics import RunningMetrics
+from maxmargin.kernels import Linear
 from maxmargin.training import TrainedLinearModel
 
 #: Largest C of the search, by solver type.
@@ -29,8 +30,13 @@ EPSILON_STEPS = 20
 def read_problem(path: str, parameters: LiblinearParameters) -> tuple[Any, Floats]:
     """Return samples and labels; raise if the parameters are invalid for them."""
     rows, y = read_rows(path, zero_based=False)
+    return rows.matrix(), check_targets(y, parameters)
+
+
+def check_targets(y: Floats, parameters: LiblinearParameters) -> Floats:
+    """Return targets, or labels as integers; raise if the parameters are invalid."""
     parameters.check()
-    return rows.matrix(), check_labels(y, parameters.weights) if parameters.classifies else y
+    return check_labels(y, parameters.weights) if parameters.classifies else y
 
 
 def train(X: Any, y: Floats, parameters: LiblinearParameters, log: Log) -> ProgramModel:
@@ -160,7 +166,7 @@ class _WarmStartedFold:
 
 def _first_cost(X: Any, y: Floats, parameters: LiblinearParameters) -> float:
     """Return LIBLINEAR's first C, a power of 2 so small that all weights are close to 0."""
-    largest_norm = float(X.multiply(X).sum(axis=1).max()) + max(parameters.bias, 0.0) ** 2
+    largest_norm = float(np.max(Linear().diagonal(X), initial=0.0)) + max(parameters.bias, 0.0) ** 2
     if not largest_norm:
         return 1.0
     if not parameters.regression:

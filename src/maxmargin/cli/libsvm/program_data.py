@@ -38,6 +38,12 @@ class FeatureRows:
     max_index: int
     zero_based: bool
 
+    @classmethod
+    def of(cls, rows: CompressedRows) -> FeatureRows:
+        """Return rows whose first column is that of index 0, which is left out if it is empty."""
+        zero_based = not rows.columns.min(initial=1)
+        return cls(densify(rows if zero_based else rows.without_first_column), rows.width - 1, zero_based)
+
     def training_input(self, rows: Indices) -> Any:
         """Return the input of `fit` for some samples."""
         return self.X[rows]
@@ -65,6 +71,17 @@ class KernelRows:
     serials: Indices
     max_index: int
 
+    @classmethod
+    def of(cls, X: Floats) -> KernelRows:
+        """Return rows whose first column has the serial numbers; raise if they are no columns."""
+        first, count = X[:, 0], X.shape[1] - 1
+        if not first.all():
+            raise ProgramError("Wrong input format: first column must be 0:sample_serial_number")
+        serials = first.astype(np.int64)
+        if serials.min(initial=1) < 1 or serials.max(initial=0) > count:
+            raise ProgramError("Wrong input format: sample_serial_number out of range")
+        return cls(X[:, 1:], serials - 1, count)
+
     def training_input(self, rows: Indices) -> Floats:
         """Return the kernel matrix of some samples."""
         return self.test_input(rows, rows)
@@ -76,23 +93,14 @@ class KernelRows:
 
 def read_features(path: str) -> tuple[FeatureRows, Floats]:
     """Return samples and labels of a file."""
-    X, y = read_rows(path)
-    zero_based = not X.columns.min(initial=1)
-    return FeatureRows(densify(X if zero_based else X.without_first_column), X.width - 1, zero_based), y
+    rows, y = read_rows(path)
+    return FeatureRows.of(rows), y
 
 
 def read_kernel_values(path: str) -> tuple[KernelRows, Floats]:
     """Return kernel values and labels of a file whose index 0 has serial numbers."""
     rows, y = read_rows(path)
-    X = rows.dense()
-    first = X[:, 0]
-    if not first.all():
-        raise ProgramError("Wrong input format: first column must be 0:sample_serial_number")
-    count = X.shape[1] - 1
-    serials = first.astype(np.int64)
-    if serials.min(initial=1) < 1 or serials.max(initial=0) > count:
-        raise ProgramError("Wrong input format: sample_serial_number out of range")
-    return KernelRows(X[:, 1:], serials - 1, count), y
+    return KernelRows.of(rows.dense()), y
 
 
 def read_rows(path: str, zero_based: bool = True, kind: str = "input file") -> tuple[CompressedRows, Floats]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
 from maxmargin.cli.libsvm.classes import discard
-from maxmargin.cli.libsvm.program_data import densify, open_output, read_blocks
+from maxmargin.cli.libsvm.program_data import FeatureRows, open_output, read_blocks
 from maxmargin.cli.libsvm.program_options import ProgramError, read_predict_arguments, run_program
 from maxmargin.cli.metrics import RunningMetrics
 from maxmargin.datasets.compressed_rows import CompressedRows
+
+if TYPE_CHECKING:
+    from maxmargin.interchange.libsvm import LibsvmModel
 
 USAGE = """\
 Usage: svm-predict [options] test_file model_file output_file
@@ -65,8 +68,9 @@ def _predict_labels(
     model: Any, blocks: Iterator[tuple[CompressedRows, Floats]], output: IO[str]
 ) -> Iterator[tuple[Floats, Floats]]:
     """Write the label or value of each sample."""
-    for X, y in blocks:
-        predicted = np.asarray(_call(model, X, "predict"), dtype=np.float64)
+    for rows, y in blocks:
+        matched, X = match_columns(model, FeatureRows.of(rows))
+        predicted = np.asarray(matched.predict(X), dtype=np.float64)
         output.writelines(f"{value:.17g}\n" for value in predicted.tolist())
         yield predicted, y
 
@@ -81,21 +85,34 @@ def _predict_probabilities(
     else:
         labels = model.labels
         output.write(f"labels {' '.join(map(str, labels.tolist()))}\n")
-    for X, y in blocks:
-        probabilities = _call(model, X, "predict_probability")
+    for rows, y in blocks:
+        matched, X = match_columns(model, FeatureRows.of(rows))
+        decisions = matched.decision_values(X)
+        probabilities = matched.probabilities(decisions)
         predicted = labels[np.argmax(probabilities, axis=1)].astype(np.float64)
         if model.labels is None:
-            predicted = np.asarray(_call(model, X, "predict"), dtype=np.float64)
+            predicted = np.asarray(matched.decide(decisions), dtype=np.float64)
         for label, row in zip(predicted.tolist(), probabilities.tolist(), strict=True):
             output.write(" ".join(f"{value:g}" for value in (label, *row)) + "\n")
         yield predicted, y
 
 
-def _call(model: Any, X: CompressedRows, method: str) -> Any:
-    """Call a method of a model with samples whose first column is index 0, which most models do not have."""
-    if model.kernel == "precomputed" or not (model.zero_based or not X.columns.min(initial=1)):
-        X = X.without_first_column
-    elif not model.zero_based:
-        vectors = sparse.hstack([sparse.csr_matrix((model.support_vectors.shape[0], 1)), model.support_vectors])
-        model = replace(model, support_vectors=sparse.csr_matrix(vectors), zero_based=True)
-    return getattr(model, method)(densify(X))
+def match_columns(model: LibsvmModel, rows: FeatureRows) -> tuple[LibsvmModel, Any]:
+    """Return a model and samples of the same columns: index 0 is that of both, or of neither.
+
+    Samples for a precomputed kernel lose the column of index 0, which has numbers that prediction ignores.
+    """
+    if model.kernel == "precomputed":
+        return model, rows.X[:, 1:] if rows.zero_based else rows.X
+    if model.zero_based and not rows.zero_based:
+        return model, _with_first_column(rows.X)
+    if rows.zero_based and not model.zero_based:
+        model = replace(model, support_vectors=_with_first_column(model.support_vectors), zero_based=True)
+    return model, rows.X
+
+
+def _with_first_column(X: Any) -> Any:
+    """Return rows with a first column of zeros."""
+    if sparse.issparse(X):
+        return sparse.csr_matrix(sparse.hstack([sparse.csr_matrix((X.shape[0], 1)), X]))
+    return np.hstack([np.zeros((len(X), 1)), X])

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from maxmargin.cli.libsvm.classes import ProgramModel, discard
 from maxmargin.cli.libsvm.program_data import KernelRows
 from maxmargin.cli.libsvm.program_options import ProgramError, UsageError, run_program, split_options
 from maxmargin.cli.libsvm.svm_parameters import NU_SVC, OPTION_VALUES, SvmParameters, read_parameters
+
+if TYPE_CHECKING:
+    from maxmargin.interchange.libsvm import LibsvmModel
 
 USAGE = """\
 Usage: svm-train [options] training_set_file [model_file]
@@ -92,11 +95,18 @@ def _run(arguments: TrainArguments) -> int:
 
 def save(trained: ProgramModel, rows: svm_training.Rows, parameters: SvmParameters, path: str) -> None:
     """Write the model file."""
-    from maxmargin.interchange.libsvm import LibsvmModel, libsvm_model_of, write_text
+    from maxmargin.interchange.libsvm import write_text
+
+    write_text(model_of(trained, rows, parameters), path)
+
+
+def model_of(trained: ProgramModel, rows: svm_training.Rows, parameters: SvmParameters) -> LibsvmModel:
+    """Return the content of the model file."""
+    from maxmargin.interchange.libsvm import LibsvmModel, libsvm_model_of
     from maxmargin.interchange.libsvm.model import KERNEL_PARAMETERS
 
     if trained.machine is None:
-        model = LibsvmModel(
+        return LibsvmModel(
             svm_type="nu_svc" if parameters.svm_type == NU_SVC else "c_svc",
             kernel=tuple(KERNEL_PARAMETERS)[parameters.kernel],
             rho=np.empty(0),
@@ -108,13 +118,10 @@ def save(trained: ProgramModel, rows: svm_training.Rows, parameters: SvmParamete
             labels=trained.labels,
             counts=np.zeros(1, dtype=np.int64),
         )
-    else:
-        model = libsvm_model_of(trained.machine)
-        if trained.labels is not None:  # it was trained on class indices
-            model = replace(model, labels=trained.labels)
-        if isinstance(rows, KernelRows):
-            serials = rows.serials[trained.machine.support_] + 1.0
-            model = replace(model, support_vectors=serials[:, None])
-        else:
-            model = replace(model, zero_based=rows.zero_based)
-    write_text(model, path)
+    model = libsvm_model_of(trained.machine)
+    if trained.labels is not None:  # it was trained on class indices
+        model = replace(model, labels=trained.labels)
+    if isinstance(rows, KernelRows):
+        serials = rows.serials[trained.machine.support_] + 1.0
+        return replace(model, support_vectors=serials[:, None])
+    return replace(model, zero_based=rows.zero_based)

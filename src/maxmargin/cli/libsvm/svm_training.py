@@ -28,15 +28,20 @@ def read_problem(path: str, parameters: SvmParameters) -> tuple[Rows, Floats]:
     """Return samples and labels; raise if the parameters are invalid for them."""
     read = read_kernel_values if parameters.precomputed else read_features
     rows, y = read(path)
+    return rows, check_targets(y, parameters)
+
+
+def check_targets(y: Floats, parameters: SvmParameters) -> Floats:
+    """Return targets, or labels as integers; raise if the parameters are invalid for them."""
     parameters.check()
     if not parameters.classifies:
-        return rows, y
+        return y
     y = check_labels(y, parameters.weights)
     counts = [len(members) for members in Classes.of(y).members]
     for first, second in combinations(counts, 2):
         if parameters.svm_type == NU_SVC and parameters.nu * (first + second) / 2 > min(first, second):
             raise ProgramError("ERROR: specified nu is infeasible")
-    return rows, y
+    return y
 
 
 class FitOptions(NamedTuple):

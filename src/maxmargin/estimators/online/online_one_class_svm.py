@@ -15,6 +15,7 @@ from maxmargin.estimators.online.online_certificate import certify_memory
 from maxmargin.estimators.online.online_estimator import OnlineEstimator
 from maxmargin.kernels import Kernel
 from maxmargin.machines.calibration.novelty_detector import rounded
+from maxmargin.machines.validation.device_arrays import following_samples
 from maxmargin.machines.validation.parameters import check_flag, check_fraction
 from maxmargin.machines.validation.training_data import check_costs, check_sample_weights
 from maxmargin.models import KernelExpansions
@@ -170,6 +171,7 @@ class OnlineOneClassSVM(OutlierMixin, OnlineEstimator):  # type: ignore[misc]  #
         self._warn_if_stopped(monitor, taken, int(self.epochs) * len(rows), "passes", stacklevel=4)
         return self
 
+    @following_samples
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OnlineOneClassSVM:
         """Learn from a batch of a stream, row by row.
 
@@ -206,6 +208,7 @@ class OnlineOneClassSVM(OutlierMixin, OnlineEstimator):  # type: ignore[misc]  #
         self._warn_if_stopped(monitor, taken, X.shape[0], "batch")
         return self
 
+    @following_samples
     def decision_function(self, X: Any) -> Floats:
         """Return the decision function: positive inside the region, negative outside, 0 on the boundary."""
         X = self._check_samples(X)
@@ -214,10 +217,12 @@ class OnlineOneClassSVM(OutlierMixin, OnlineEstimator):  # type: ignore[misc]  #
         values = KernelExpansions(dual, offset).decision_values(self._kernel_blocks(X), threads)
         return rounded(values.ravel(), self.offset_)
 
+    @following_samples
     def score_samples(self, X: Any) -> Floats:
         """Return the decision function without its offset."""
         return np.asarray(self.decision_function(X) + self.offset_)
 
+    @following_samples
     def predict(self, X: Any) -> Any:
         """Return 1 for samples inside, −1 for those outside."""
         return np.where(self.decision_function(X) >= 0, 1, -1)

@@ -18,6 +18,7 @@ from maxmargin.estimators.online.online_certificate import LabelledSamples, cert
 from maxmargin.estimators.online.online_estimator import OnlineEstimator
 from maxmargin.estimators.online.stream_classes import StreamClasses, factors_in_stream
 from maxmargin.kernels import Kernel, Points
+from maxmargin.machines.validation.device_arrays import following_samples
 from maxmargin.machines.validation.parameters import check_choice, check_flag, check_number
 from maxmargin.machines.validation.training_data import (
     check_costs,
@@ -214,6 +215,7 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]  # scik
                 )
         return self
 
+    @following_samples
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> OnlineSVC:
         """Learn from a batch of a stream, row by row.
 
@@ -268,11 +270,13 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]  # scik
         self._warn_if_stopped(monitor, taken, X.shape[0], "batch")
         return self
 
+    @following_samples
     def decision_function(self, X: Any) -> Floats:
         """Return decision values: for two classes one per sample, positive for ``classes_[1]``; else one per class."""
         decisions = self._decide(X)
         return decisions.ravel() if len(self.classes_) <= 2 else self._model().scores(decisions)
 
+    @following_samples
     def predict(self, X: Any) -> Any:
         """Return the class of each sample."""
         decisions = self._decide(X)
@@ -282,6 +286,7 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]  # scik
             return self.classes_[(decisions.ravel() >= 0).astype(np.intp)]
         return self.classes_[self._model().predicted_class(decisions)]
 
+    @following_samples
     def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate | list[Certificate]:
         """Return the certificate of the model with respect to these samples, or a list with one per binary model.
 

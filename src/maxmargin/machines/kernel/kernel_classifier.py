@@ -30,7 +30,7 @@ from maxmargin.machines.validation.training_data import (
     number_classes,
     single_class_message,
 )
-from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
+from maxmargin.matrices import KernelMatrix, PrecomputedMatrix, SymmetricMatrix
 from maxmargin.models import OneVsOneVote, OneVsRestArgmax
 from maxmargin.models.device_blocks import in_host_memory
 from maxmargin.problems import DualProblem, Status
@@ -282,23 +282,40 @@ def dual_problem_of(
 
     Each call makes a new matrix without cached values.
     """
-    classifier._check_parameters()
-    data, _, weights = classifier._check_labelled_data(X, y, None)
+    data, kernel = pairs_of(classifier, X, y)
     if len(data.classes) > 2:
         raise ValueError(
             f"the labels have {len(data.classes)} classes, which are several problems; "
             "choose one class against the rest, for example with y == label"
         )
+    return lambda: pair_problem(classifier, data, kernel, (0, 1), threads), kernel
+
+
+def pairs_of(classifier: KernelClassifier, X: Any, y: Any) -> tuple[LabelledData, Kernel | None]:
+    """Return the data of a one-vs-one fit, validated, and its kernel, which is that of all samples."""
+    classifier._check_parameters()
+    data, _, weights = classifier._check_labelled_data(X, y, None)
     if classifier._strategy_name(data.classes) != "ovo":
         raise ValueError(
             f"multi_class={classifier.multi_class!r} is a different problem even for two classes; use multi_class='ovo'"
         )
-    kernel = classifier._make_kernel(data.X, weights)
-    two_class = classifier._two_class()
-    signs = np.where(data.labels == 0, -1.0, 1.0)  # the second class is the positive one, as in scikit-learn
+    return data, classifier._make_kernel(data.X, weights)
 
-    def pose() -> DualProblem:
-        matrix = PrecomputedMatrix(data.X) if kernel is None else KernelMatrix(kernel, Points.wrap(data.X), threads)
-        return two_class.pose(matrix, signs, data.costs)
 
-    return pose, kernel
+def pair_problem(
+    classifier: KernelClassifier, data: LabelledData, kernel: Kernel | None, pair: tuple[int, int], threads: int = 1
+) -> DualProblem:
+    """Return the problem of a pair of classes on `pair_rows`; the second class is the positive one."""
+    rows = pair_rows(data, pair)
+    signs = np.where(data.labels[rows] == pair[0], -1.0, 1.0)
+    if kernel is None:
+        matrix: SymmetricMatrix = PrecomputedMatrix(data.X if len(data.classes) == 2 else data.X[np.ix_(rows, rows)])
+    else:
+        points = Points.wrap(data.X)
+        matrix = KernelMatrix(kernel, points if len(data.classes) == 2 else points.take(rows), threads)
+    return classifier._two_class().pose(matrix, signs, data.costs[rows])
+
+
+def pair_rows(data: LabelledData, pair: tuple[int, int]) -> Indices:
+    """Return the samples of two classes, in the order of the data."""
+    return np.flatnonzero(np.isin(data.labels, pair))

@@ -15,6 +15,7 @@ from maxmargin.machines.kernel.function_estimator import FunctionEstimator
 from maxmargin.machines.kernel.kernel_estimator import KernelEstimator
 from maxmargin.machines.validation.callbacks import reporting
 from maxmargin.machines.validation.checkpoints import checkpointing
+from maxmargin.machines.validation.device_arrays import following_samples
 from maxmargin.machines.validation.parameters import check_flag, check_number
 from maxmargin.machines.validation.samples import check_vector
 from maxmargin.machines.validation.training_data import check_costs, check_sample_weights
@@ -251,14 +252,18 @@ class RankSVC(FunctionEstimator):
             self._set_fitted(X, kernel, [train_by_order(problem, rows, rule, start, context.session)], None)
         self._warn_if_unconverged(rule, "outputs", stacklevel=4)
 
+    @following_samples
     def decision_function(self, X: Any) -> Floats:
         """Return the score of each sample: the higher, the higher in the order."""
         return np.asarray(self._decide(X))
 
+    @following_samples
     def predict(self, X: Any) -> Floats:
         """Return the score of each sample: the higher, the higher in the order."""
-        return self.decision_function(X)
+        scores: Floats = self.decision_function(X)
+        return scores
 
+    @following_samples
     def score(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:
         """Return the fraction of pairs within queries that are ordered correctly; equal scores count half.
 

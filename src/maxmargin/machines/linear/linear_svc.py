@@ -26,6 +26,7 @@ from maxmargin.machines.linear.linear_estimator import (
 from maxmargin.machines.linear.stochastic_updates import StreamingClassifier, factors_of
 from maxmargin.machines.validation.callbacks import reporting
 from maxmargin.machines.validation.checkpoints import checkpointing
+from maxmargin.machines.validation.device_arrays import following_samples
 from maxmargin.machines.validation.parameters import check_choice, check_flag
 from maxmargin.machines.validation.training_data import (
     Labels,
@@ -255,11 +256,13 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, LinearEstimator):
         """Return the checkpoint of the fit: that of another estimator, of which this one is a part, or its own."""
         return checkpointing(self, X, labels.numbers, weights) if given is None else nullcontext(given)
 
+    @following_samples
     def decision_function(self, X: Any) -> Floats:
         """Return a value for each sample, positive for ``classes_[1]``; of more than two classes a column each."""
         decisions: Floats = self._decide(X)
         return decisions.ravel() if decisions.shape[1] == 1 else decisions
 
+    @following_samples
     def predict(self, X: Any) -> Any:
         """Return the class of each sample; with ``probability=True`` the one that is most probable."""
         if self._knows_probabilities:

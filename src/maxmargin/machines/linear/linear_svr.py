@@ -23,6 +23,7 @@ from maxmargin.machines.linear.linear_estimator import LINEAR_SOLVERS, LinearEst
 from maxmargin.machines.linear.stochastic_updates import StreamingRegressor
 from maxmargin.machines.validation.callbacks import reporting
 from maxmargin.machines.validation.checkpoints import checkpointing
+from maxmargin.machines.validation.device_arrays import following_samples
 from maxmargin.machines.validation.parameters import check_choice, check_flag, check_number
 from maxmargin.machines.validation.training_data import check_costs, check_sample_weights, check_targets
 from maxmargin.matrices import SymmetricMatrix
@@ -246,6 +247,7 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
 
         return pose
 
+    @following_samples
     def predict(self, X: Any) -> Floats:
         """Return the value of the function for each sample; of several outputs a column each."""
         values = self._decide(X)

@@ -14,6 +14,7 @@ from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.machines.linear.block_data import as_blocks
 from maxmargin.machines.validation.availability import available_if
+from maxmargin.machines.validation.device_arrays import following_samples
 from maxmargin.machines.validation.samples import check_vector
 from maxmargin.machines.validation.training_data import check_costs, check_sample_weights, class_factors
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
@@ -84,6 +85,7 @@ class StreamingClassifier(Streaming):
     _sigmoids_: list[PlattSigmoid] | None  # of the classifier
 
     @available_if(_supports_partial_fit)
+    @following_samples
     def partial_fit(self: Any, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Update the weights with one step for each sample of a batch.
 
@@ -116,6 +118,7 @@ class StreamingClassifier(Streaming):
         self.classes_, self._sigmoids_ = labels, None
         return self
 
+    @following_samples
     def certify(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate | list[Certificate]:
         """Return the certificate of the weights as a solution on these samples: one, or one per class.
 
@@ -170,6 +173,7 @@ class StreamingRegressor(Streaming):
     """Mixin of linear regressors with `partial_fit` and `certify`."""
 
     @available_if(_supports_partial_fit)
+    @following_samples
     def partial_fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Update the weights with one step for each sample of a batch.
 
@@ -205,6 +209,7 @@ class StreamingRegressor(Streaming):
         self.__dict__.pop("noise_scale_", None)
         return self
 
+    @following_samples
     def certify(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate | list[Certificate]:
         """Return the certificate of the weights as a solution on these samples: one, or one per output.
 

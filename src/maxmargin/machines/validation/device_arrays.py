@@ -1,7 +1,8 @@
-"""Samples in the memory of a GPU, and results that follow the library of the samples.
+"""Samples of other array libraries, in the memory of a GPU or of the host, and results that follow them.
 
 A method that is decorated with `following_samples` takes arrays of CuPy, torch and others that export `__dlpack__`, and
-returns an array of the same library on the same device. Inside, samples on a GPU are a `DeviceTable`.
+returns an array of the same library on the same device. Inside, samples on a GPU are a `DeviceTable`, others arrays of
+NumPy.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ def host_array(estimator: Any, array: Any) -> Any:
     Anything else is returned as it is.
     """
     array = copied_from_gpu(array)
-    return np.from_dlpack(array) if estimator._follows_library(array) else array
+    if not estimator._follows_library(array):
+        return array
+    return np.from_dlpack(array.detach() if hasattr(array, "detach") else array)  # of torch, without its gradient
 
 
 def training_samples(estimator: Any, X: Any) -> Any:
@@ -69,8 +72,10 @@ def following_samples(method: Callable[..., Any]) -> Callable[..., Any]:
             with cupy().cuda.Device(table.number):
                 return _in_library_of(X, cupy().asarray(result)) if _is_numeric(result) else result
         if self._follows_library(X):
-            result = method(self, np.from_dlpack(X), *arguments, **named)
-            return _in_library_of(X, result) if _is_numeric(result) else result
+            others = [host_array(self, value) for value in arguments]
+            named = {name: host_array(self, value) for name, value in named.items()}
+            result = method(self, host_array(self, X), *others, **named)
+            return _library_of(X).asarray(result, device=X.device) if _is_numeric(result) else result
         return method(self, X, *arguments, **named)
 
     return following
@@ -84,12 +89,13 @@ def _in_library_of(X: Any, result: Any) -> Any:
     """Return an array of the library of the samples that has the memory of the result."""
     if type(result) is type(X):
         return result
-    library = X.__array_namespace__() if hasattr(X, "__array_namespace__") else _package_of(X)
-    return library.from_dlpack(result)
+    return _library_of(X).from_dlpack(result)
 
 
-def _package_of(X: Any) -> Any:
-    """Return the package of an array of torch, which is no array API namespace but has `from_dlpack`."""
+def _library_of(X: Any) -> Any:
+    """Return the namespace of an array; of torch, which has none, its package, which has the functions used here."""
+    if hasattr(X, "__array_namespace__"):
+        return X.__array_namespace__()
     return sys.modules[type(X).__module__.partition(".")[0]]
 
 

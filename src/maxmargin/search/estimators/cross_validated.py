@@ -26,8 +26,9 @@ from sklearn.utils.metaestimators import available_if
 from maxmargin._typing import Floats
 from maxmargin.blocks.row_blocks import is_blocks
 from maxmargin.datasets.samples import checksum
+from maxmargin.estimators.array_library import ArrayLibraryMixin
 from maxmargin.machines.base import parameter_names
-from maxmargin.machines.validation.device_arrays import copied_from_gpu
+from maxmargin.machines.validation.device_arrays import following_samples, host_array
 from maxmargin.machines.validation.parameters import check_count, check_number
 from maxmargin.machines.validation.training_data import check_sample_weights
 from maxmargin.search.cross_validated_search import TrialRunner
@@ -72,7 +73,7 @@ def _has(name: str) -> Callable[[Any], bool]:
     return check
 
 
-class CrossValidatedEstimator(PlainState, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+class CrossValidatedEstimator(ArrayLibraryMixin, PlainState, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
     """Base of the estimators that choose their parameters: search, choice, final fit, delegation to the final model."""
 
     #: The estimator that is trained, and the parameters that hold what is searched.
@@ -123,7 +124,7 @@ class CrossValidatedEstimator(PlainState, BaseEstimator):  # type: ignore[misc] 
     def _fit(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any], start: StartJobs | None = None) -> Self:
         """Search and train; trials run where `start` starts them, by default in threads."""
         started = perf_counter()
-        X, y, sample_weight = (copied_from_gpu(array) for array in (X, y, sample_weight))
+        X, y, sample_weight = (host_array(self, array) for array in (X, y, sample_weight))
         self._check_search_parameters()
         template = self._template()
         if is_blocks(X):
@@ -403,6 +404,7 @@ class CrossValidatedEstimator(PlainState, BaseEstimator):  # type: ignore[misc] 
         """Return intervals of the targets; needs ``noise=True``."""
         return self._final_model().predict_interval(X, *arguments, **named)
 
+    @following_samples
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
         """Return the score that chose the parameters, of the final model on other samples."""
         model = self._final_model()

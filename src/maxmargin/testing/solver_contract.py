@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from contracts.named_problems import CONVEX, hard_to_finish, indefinite_sigmoid, many_bounded, overlapping
 from maxmargin.problems import Status, certify
 from maxmargin.solvers import StoppingRule, Trace, monitor
-from reference.quadratic_program import solve_quadratic_program
+from maxmargin.testing.named_problems import CONVEX, hard_to_finish, indefinite_sigmoid, many_bounded, overlapping
+from maxmargin.testing.quadratic_program import solve_quadratic_program
 
 #: Observers and limits that do not stop a solver: changes of its stopping rule, and its callback.
-OBSERVERS = {
+OBSERVERS: dict[str, tuple[dict[str, Any], Callable[[], Any]]] = {
     "callback": ({}, lambda: lambda progress: False),
     "trace": ({}, Trace),
     "trace of every step": ({}, lambda: Trace(steps=1, points=True)),

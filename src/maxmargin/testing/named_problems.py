@@ -17,7 +17,7 @@ from maxmargin.formulations import (
 )
 from maxmargin.formulations.c_classification import pose
 from maxmargin.kernels import Gaussian, Kernel, Linear, Points, Sigmoid
-from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix, PrecomputedMatrix
+from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix, PrecomputedMatrix, SymmetricMatrix
 from maxmargin.problems import DualProblem
 
 
@@ -170,9 +170,9 @@ def regression(cost=1.0, epsilon=0.1, squared=False, fit_intercept=True, repeats
     random = np.random.default_rng(7)
     X = np.repeat(random.uniform(0, 6, (60 // repeats, 1)), repeats, axis=0)
     targets = np.sin(X[:, 0]) + random.normal(scale=0.2, size=60)
-    formulation = squared_epsilon_regression if squared else epsilon_regression
+    pose_regression = squared_epsilon_regression.pose if squared else epsilon_regression.pose
     matrix = KernelMatrix(Gaussian(1.0), Points(X))
-    return formulation.pose(matrix, targets, np.broadcast_to(cost, 60) * 1.0, epsilon, fit_intercept)
+    return pose_regression(matrix, targets, np.broadcast_to(cost, 60) * 1.0, epsilon, fit_intercept)
 
 
 def tube() -> DualProblem:
@@ -301,8 +301,9 @@ def hard_to_finish() -> DualProblem:
 def linear(name: str, cost=1.0, constant: float = 0.0, fit_intercept: bool = True, **data) -> DualProblem:
     """A problem with the linear kernel by the name of its formulation, on two clouds."""
     X, signs = two_clouds(**{"n": 60, "features": 3, "distance": 1.0, **data})
-    matrix = KernelMatrix(Linear(), Points(X))
-    matrix = BiasAugmentedMatrix(matrix, constant) if constant else matrix
+    matrix: SymmetricMatrix = KernelMatrix(Linear(), Points(X))
+    if constant:
+        matrix = BiasAugmentedMatrix(matrix, constant)
     costs = np.broadcast_to(cost, len(signs)) * 1.0
     if name == "hinge":
         return pose(matrix, signs, costs, fit_intercept)
