@@ -21,7 +21,7 @@ from maxmargin.problems import Certificate, DualProblem
 from maxmargin.problems.certificate import certify
 from maxmargin.problems.l1_certificate import certify_l1
 from maxmargin.training.linear_certificate import certify_many
-from maxmargin.training.small_linear_problems import AscentFit, NewtonFit
+from maxmargin.training.small_linear_problems import AscentFit, NewtonFit, RidgedNewtonFit
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,7 @@ def recorded_certificates() -> Iterator[Records]:
         ("certify_l1", certify_l1, recording_l1),
         ("certify_many", certify_many, recording_many),
         ("NewtonFit", NewtonFit, recording_fit(NewtonFit)),
+        ("RidgedNewtonFit", RidgedNewtonFit, recording_fit(RidgedNewtonFit)),
         ("AscentFit", AscentFit, recording_fit(AscentFit)),
     )
     replaced: list[tuple[Any, str, Any]] = []
