@@ -2,7 +2,8 @@
 
     base                 what scikit-learn's interface adds to a machine
     sklearn_callbacks    scikit-learn's callbacks
-    kernel               SVC, NuSVC, SVR, NuSVR, LSSVC, LSSVR, QuantileSVR, OneClassSVM, SVDD, RankSVC
+    kernel               SVC, NuSVC, SVR, NuSVR, LSSVC, LSSVR, QuantileSVR, OneClassSVM, SVDD, MKLSVC, MKLSVR,
+                         MKLOneClassSVM, RankSVC
     linear               LinearSVC, LinearSVR, LinearOneClassSVM, KernelApproximationSVC
     online               OnlineSVC, OnlineOneClassSVM
     active               active learning, importance weights
@@ -18,9 +19,12 @@ Public are the names in `__all__`, under ``maxmargin``.
 from maxmargin.estimators.kernel import (
     LSSVC,
     LSSVR,
+    MKLSVC,
+    MKLSVR,
     SVC,
     SVDD,
     SVR,
+    MKLOneClassSVM,
     NuSVC,
     NuSVR,
     OneClassSVM,
@@ -34,6 +38,8 @@ from maxmargin.estimators.online.online_svc import OnlineSVC
 __all__ = [
     "LSSVC",
     "LSSVR",
+    "MKLSVC",
+    "MKLSVR",
     "SVC",
     "SVDD",
     "SVR",
@@ -41,6 +47,7 @@ __all__ = [
     "LinearOneClassSVM",
     "LinearSVC",
     "LinearSVR",
+    "MKLOneClassSVM",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",

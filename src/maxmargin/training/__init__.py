@@ -10,6 +10,7 @@
     adapted_dual       a dual vector for the exact kernel from that of a machine on landmarks
     small_problems     small problems in one native call
     joined_models      problems posed as one, and their models, made when they are read
+    multiple_kernels   weights of several kernels, learned with the dual vectors
     hard_margin_start  separability and the start of a hard margin
 
 Nothing here imports scikit-learn. Solvers and formulations meet only here.

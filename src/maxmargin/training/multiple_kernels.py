@@ -1,0 +1,407 @@
+"""Training with a weighted sum of kernels: the weights and the dual vectors of all subproblems together.
+
+    sum        the matrix Σ d_m K_m of the current weights; matrices of kernels are computed once while they fit
+    inner      the subproblems at these weights, each from its last solution, to a fraction of the joint gap
+    step       new weights (`solvers.kernel_weights`), and a line search that makes the objective fall
+    certify    where the joint gap is small enough by the solver's numbers, the certificate decides
+               (`problems.combination_certificate`)
+
+With weights of sum 1 (p = 1) most of many kernels get none. So large problems are solved on a sample of the rows
+first, and only kernels with a weight there, or needed later, are computed in full; of the others, blocks of the support
+vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.backends.optimality import known_gap, known_violation
+from maxmargin.deadline import check_deadline
+from maxmargin.formulations.formulation import Formulation
+from maxmargin.matrices import BaseMatrices, PrecomputedMatrix, SymmetricMatrix
+from maxmargin.problems import Certificate, Counters, DualProblem, Progress, Solution, Status, feasible_start
+from maxmargin.problems.combination_certificate import certify_combination, dual_norm, squared_norms
+from maxmargin.solvers import SharedCallback, StoppingRule
+from maxmargin.solvers.kernel_weights import closed_form_step, curvature_of, second_order_step
+from maxmargin.solvers.kernel_weights.second_order import free_variables
+from maxmargin.solvers.monitor import Interruption, SolverStoppedError, status_of
+from maxmargin.training.fit_context import MAX_PRECOMPUTED_ROWS, FitContext
+from maxmargin.training.pipeline import solve_in_units
+from maxmargin.training.problem_scale import ProblemScale, check_representable
+from maxmargin.training.trained_model import TrainedModel
+
+#: The inner gap may be this fraction of the tolerance, or of what the last step has left of the joint gap.
+INNER_SHARE, INNER_SHARE_OF_LAST = 0.3, 0.1
+
+#: Inner solves start at this fraction of the size of the gradient, and end at the second one.
+FIRST_VIOLATION, LEAST_VIOLATION = 1e-2, 1e-13
+
+#: Halvings of a step before the weights are taken to be as good as float64 allows.
+MAX_HALVINGS = 25
+
+#: How often the certificate may contradict the numbers of the solver, with a tolerance of a third each time.
+MAX_ATTEMPTS = 4
+
+#: A sample of this many rows is solved first if there are at least twice as many, and this many kernels.
+SAMPLE_ROWS, MIN_KERNELS_FOR_SAMPLE = 500, 4
+
+
+#: Of inner solves: observers are told of every change of the weights.
+NO_OBSERVER = SharedCallback(None)
+
+
+@dataclass(frozen=True)
+class KernelSubproblem:
+    """One of the subproblems that share the weights of the kernels.
+
+    Attributes
+    ----------
+    rows : int array
+        Its training samples, by their place among all that take part.
+    pose : callable
+        From a matrix and the places of its samples among `rows` to the dual problem.
+    factor : float
+        On the costs, for a sample of the rows: bounds and sums of the dual variables are as much larger.
+    """
+
+    rows: Indices
+    pose: Callable[[SymmetricMatrix, Indices], DualProblem]
+    factor: float = 1.0
+
+    def posed(self, matrix: SymmetricMatrix) -> DualProblem:
+        """Return the dual problem on a matrix of these rows."""
+        problem = self.pose(matrix, np.arange(len(self.rows)))
+        if self.factor == 1.0:
+            return problem
+        scaled = {name: self.factor * getattr(problem, name) for name in ("lower", "upper", "total")}
+        return replace(problem, **scaled)
+
+    def taken(self, place: Indices) -> KernelSubproblem:
+        """Return the problem on those of its rows that have a `place` of at least 0 in a sample."""
+        kept = np.flatnonzero(place[self.rows] >= 0)
+        larger = len(self.rows) / max(1, len(kept))
+        return KernelSubproblem(place[self.rows[kept]], lambda matrix, at: self.pose(matrix, kept[at]), larger)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The subproblems, solved with fixed weights.
+
+    `value` is the sum of their dual values, `gap` that of their duality gaps, `squared` has q_m of each kernel, and
+    `curvature` the second derivatives of the value by the weights (p = 1).
+    """
+
+    weights: Floats
+    solutions: list[Solution]
+    value: float
+    gap: float
+    violation: float
+    squared: Floats
+    curvature: Floats | None
+
+    def lacking(self, p: float) -> float:
+        """Return what the weights lack to be optimal at these dual vectors."""
+        return max(0.0, 0.5 * (dual_norm(self.squared, p) - float(self.weights @ self.squared)))
+
+    def joint_gap(self, p: float) -> float:
+        """Return the gap of the joint problem."""
+        return self.gap + self.lacking(p)
+
+    def size(self, p: float) -> float:
+        """Return the larger of primal and dual value of the joint problem."""
+        return max(abs(self.value + self.gap), abs(self.value - self.lacking(p)))
+
+
+class TrainedCombination(NamedTuple):
+    """The result: weights with ‖weights‖_p = 1, a model for each subproblem, and the joint certificate."""
+
+    weights: Floats
+    models: list[TrainedModel]
+    certificate: Certificate
+    status: Status
+    iterations: int
+
+
+def train_combination(
+    sources: Sequence[SymmetricMatrix],
+    scales: Floats,
+    subproblems: Sequence[KernelSubproblem],
+    samples: Indices,
+    strata: Indices,
+    formulation: Formulation,
+    p: float,
+    context: FitContext,
+    threads: int,
+) -> TrainedCombination:
+    """Return weights and models; `scales` times `sources` are the matrices of kernels, `samples` their training rows.
+
+    `strata` is a class of each row, of which a sample takes equal parts.
+    """
+    weights = np.full(len(sources), len(sources) ** (-1.0 / p))
+    steps, of_sample = 0, _sample_of(strata) if p == 1 and _samples_first(sources) else None
+    if of_sample is not None:
+        place = np.full(sources[0].size, -1)
+        place[of_sample] = np.arange(len(of_sample))
+        taken = [one for one in (whole.taken(place) for whole in subproblems) if len(one.rows) > 1]
+        first = _CombinationFit([source.take(of_sample) for source in sources], scales, taken, p, context, threads)
+        first.run(weights)
+        weights, steps = first.best_weights(weights), first.steps
+    fit = _CombinationFit(sources, scales, subproblems, p, context, threads, samples, formulation, steps)
+    return fit.finish(fit.run(weights), weights)
+
+
+def _gradient(problem: DualProblem, solution: Solution) -> Floats:
+    """Return the gradient of a solution, of which a solver may not know all."""
+    known = solution.gradient
+    return known if known is not None and np.isfinite(known).all() else problem.gradient(solution.dual)
+
+
+def _samples_first(sources: Sequence[SymmetricMatrix]) -> bool:
+    """Return whether a sample of the rows is solved first: where the matrices of many kernels have to be computed."""
+    computed = [source for source in sources if not isinstance(source, PrecomputedMatrix)]
+    return len(computed) >= MIN_KERNELS_FOR_SAMPLE and sources[0].size >= 2 * SAMPLE_ROWS
+
+
+def _sample_of(strata: Indices) -> Indices:
+    """Return about `SAMPLE_ROWS` rows, of each stratum in proportion, always the same."""
+    order = np.lexsort((np.random.default_rng(0).permutation(len(strata)), strata))
+    return np.sort(order[:: max(1, len(strata) // SAMPLE_ROWS)])
+
+
+class _CombinationFit:
+    """The weights of kernels and the solutions of the subproblems on some rows."""
+
+    def __init__(
+        self,
+        sources: Sequence[SymmetricMatrix],
+        scales: Floats,
+        subproblems: Sequence[KernelSubproblem],
+        p: float,
+        context: FitContext,
+        threads: int,
+        samples: Indices | None = None,
+        formulation: Formulation | None = None,
+        steps: int = 0,
+    ) -> None:
+        self.subproblems, self.p, self.context, self.steps = subproblems, p, context, steps
+        self.scales, self.samples, self.formulation = scales, samples, formulation
+        size, rule = sources[0].size, context.options.stopping
+        self.tolerance = rule.relative_gap or 0.0
+        self.max_steps = np.inf if rule.max_iterations is None else rule.max_iterations
+        cache_bytes = context.matrix_bytes
+        self.matrices = BaseMatrices(sources, cache_bytes, threads)
+        most = MAX_PRECOMPUTED_ROWS if self.matrices.stores_sum else 0
+        largest = max(len(one.rows) for one in subproblems)
+        self.solver = context.solver(largest, True, 8 * largest**2 if most else cache_bytes, threads, most)
+        self.starts: list[Floats | None] = [None] * len(subproblems)
+        self.violation: float | None = None
+        self.best: Evaluation | None = None
+        self.certified: tuple[list[TrainedModel], Certificate] | None = None
+        self.counters = Counters()
+
+    def best_weights(self, default: Floats) -> Floats:
+        """Return the best weights so far."""
+        return default if self.best is None else self.best.weights
+
+    # The loop over the weights.
+
+    def run(self, weights: Floats) -> Status:
+        """Move the weights until the joint gap is small enough; return how that ended."""
+        try:
+            with self.context.session.deadline.in_force():
+                return self._minimise(weights)
+        except Interruption as interruption:
+            return status_of(interruption)
+        except SolverStoppedError as ended:
+            return ended.status
+
+    def _minimise(self, weights: Floats) -> Status:
+        current = self._evaluate(weights)
+        attempts = 0
+        while True:
+            gap, size = current.joint_gap(self.p), current.size(self.p)
+            if gap <= self.tolerance * size or len(weights) == 1:
+                if self._confirmed(current):
+                    return Status.CONVERGED
+                attempts += 1
+                if attempts == MAX_ATTEMPTS:
+                    return Status.PRECISION
+                self.tolerance /= 3.0
+                current = self._evaluate(current.weights)
+                continue
+            following = self._improved(current)
+            if following is None:
+                return Status.CONVERGED if self._confirmed(current) else Status.PRECISION
+            current = following
+
+    def _improved(self, current: Evaluation) -> Evaluation | None:
+        """Return an evaluation of a smaller value, or None if there is none in the direction of the step.
+
+        The value is convex; where it has risen, the secant of the derivatives at both ends says where to go.
+        """
+        if self.p == 1:
+            assert current.curvature is not None
+            target = second_order_step(current.weights, current.squared, current.curvature)
+        else:
+            target = closed_form_step(current.weights, current.squared, self.p)
+        direction, share = target - current.weights, 1.0
+        slope = -0.5 * float(current.squared @ direction)
+        if not slope < 0:
+            return None
+        for _ in range(MAX_HALVINGS):
+            tried = self._evaluate(self._normalised(current.weights + share * direction))
+            if tried.value <= current.value + current.gap and tried.joint_gap(self.p) < np.inf:
+                if tried.value < current.value or tried.joint_gap(self.p) < current.joint_gap(self.p):
+                    return tried
+            end = -0.5 * float(tried.squared @ direction)
+            share *= min(0.7, max(0.1, slope / (slope - end))) if end > 0 else 0.5
+        return None
+
+    def _normalised(self, weights: Floats) -> Floats:
+        """Return the weights with the norm 1, without those that are rounding errors."""
+        kept = np.where(weights > 1e-12 * weights.max(), weights, 0.0)
+        return kept / np.sum(kept**self.p) ** (1.0 / self.p)
+
+    # The subproblems at fixed weights.
+
+    def _posed(self, weights: Floats) -> list[DualProblem]:
+        matrix = self.matrices.combined(weights * self.scales)
+        whole = np.arange(matrix.size)
+        problems = []
+        for one in self.subproblems:
+            part = matrix
+            if not np.array_equal(one.rows, whole):
+                part = matrix.take(one.rows)
+                if isinstance(part, PrecomputedMatrix):
+                    part = PrecomputedMatrix(part.values, part.index, matrix.uncached().take(one.rows))
+            problems.append(one.posed(part))
+        return problems
+
+    def _evaluate(self, weights: Floats) -> Evaluation:
+        """Solve the subproblems at these weights; raise `SolverStoppedError` at a limit."""
+        if self.steps >= self.max_steps and self.best is not None:
+            raise SolverStoppedError(Status.MAX_ITERATIONS)
+        problems = self._posed(weights)
+        last = self.best.lacking(self.p) if self.best is not None else np.inf
+        while True:
+            solutions = [
+                self._solved(problem, start) for problem, start in zip(problems, self.starts, strict=True)
+            ]
+            self.starts = [one.dual for one in solutions]
+            gradients = [_gradient(problem, one) for problem, one in zip(problems, solutions, strict=True)]
+            solved = list(zip(problems, self.starts, gradients, strict=True))
+            value = sum(problem.value(dual, gradient) for problem, dual, gradient in solved)
+            gap = sum(known_gap(problem, dual, gradient) for problem, dual, gradient in solved)
+            worst = max(known_violation(problem, dual, gradient) for problem, dual, gradient in solved)
+            size = max(abs(value), abs(value + gap)) if np.isfinite(gap) else abs(value)
+            wanted = max(INNER_SHARE * self.tolerance * size, INNER_SHARE_OF_LAST * min(last, 0.1 * size))
+            assert self.violation is not None
+            exhausted = self.violation <= LEAST_VIOLATION * self._scale
+            if gap <= wanted or exhausted or any(one.status is Status.PRECISION for one in solutions):
+                break
+            self.violation *= max(0.03, min(0.3, 0.5 * wanted / gap))
+        self.steps += 1
+        squared, curvature = self._derivatives(problems)
+        evaluation = Evaluation(weights, solutions, value, gap, worst, squared, curvature)
+        if self.best is None or evaluation.joint_gap(self.p) <= self.best.joint_gap(self.p):
+            self.best = evaluation
+        self._report(evaluation)
+        return evaluation
+
+    def _solved(self, problem: DualProblem, start: Floats | None) -> Solution:
+        """Return the solution of one subproblem, from the previous one."""
+        if self.violation is None:
+            dual = feasible_start(problem, start)
+            largest = max(problem.facts.largest_linear, float(np.abs(problem.matrix.matvec(dual)).max(initial=0.0)))
+            self._scale = largest or 1.0
+            self.violation = FIRST_VIOLATION * self._scale
+        session = self.context.session
+        limited = session.limit(self.solver, StoppingRule(violation=self.violation), 0)
+        solution = solve_in_units(problem, limited, start, NO_OBSERVER, ProblemScale.of(problem))
+        self.counters = self.counters + solution.counters
+        if solution.status not in (Status.CONVERGED, Status.PRECISION):
+            raise SolverStoppedError(solution.status)
+        return solution
+
+    def _derivatives(self, problems: Sequence[DualProblem]) -> tuple[Floats, Floats | None]:
+        """Return q_m = Σ bᵀ K_m b of each kernel and, for p = 1, the second derivatives of the value."""
+        count = len(self.matrices.sources)
+        squared, curvature = np.zeros(count), np.zeros((count, count)) if self.p == 1 and count > 1 else None
+        for one, problem, dual in zip(self.subproblems, problems, self.starts, strict=True):
+            assert dual is not None
+            used = np.flatnonzero(dual)
+            rows, products = one.rows[used], np.empty((len(used), count))
+            for m in range(count):
+                check_deadline()
+                of_kernel = self.matrices[m].partial_product(rows, rows, dual[used])
+                products[:, m] = self.scales[m] * of_kernel
+            squared += products.T @ dual[used]
+            if curvature is not None:
+                free = free_variables(problem, dual)
+                free = free[np.isin(free, used)]
+                curvature += curvature_of(problem, free, products[np.searchsorted(used, free)])
+        return np.maximum(squared, 0.0), curvature
+
+    def _report(self, evaluation: Evaluation) -> None:
+        callback = self.context.session.callback
+        if callback.needs_no_report() and not callback.stopped.is_set():
+            return
+        lacking = evaluation.lacking(self.p)
+        progress = Progress(
+            iteration=self.steps,
+            violation=evaluation.violation,
+            primal=evaluation.value + evaluation.gap,
+            dual=evaluation.value - lacking,
+            active=int(np.count_nonzero(evaluation.weights)),
+            seconds=self.counters.seconds,
+            kernel_evaluations=self.counters.kernel_evaluations,
+            support_vectors=int(sum(np.count_nonzero(one.dual) for one in evaluation.solutions)),
+        )
+        if callback(progress):
+            raise SolverStoppedError(Status.STOPPED)
+
+    # The certificate and the models.
+
+    def _confirmed(self, evaluation: Evaluation) -> bool:
+        """Return whether the certificate confirms the tolerance that was asked for; of a sample there is none."""
+        self.best = evaluation
+        if self.samples is None:
+            return True
+        self.certified = self._certified(evaluation.weights, evaluation.solutions)
+        return self.certified[1].relative_gap <= (self.context.options.stopping.relative_gap or 0.0)
+
+    def _certified(self, weights: Floats, solutions: Sequence[Solution]) -> tuple[list[TrainedModel], Certificate]:
+        """Return the models of the subproblems and the joint certificate."""
+        assert self.samples is not None
+        assert self.formulation is not None
+        models = []
+        problems = self._posed(weights)
+        for one, problem, solution in zip(self.subproblems, problems, solutions, strict=True):
+            model = TrainedModel(problem, solution, self.samples[one.rows], self.formulation)
+            check_representable(problem, model.certificate)
+            models.append(model)
+        sources = [[source.take(one.rows) for one in self.subproblems] for source in self.matrices.sources]
+        norms = squared_norms(problems, [one.dual for one in solutions], sources, self.scales)
+        certificate = certify_combination([model.certificate for model in models], weights, self.p, norms)
+        for model in models:
+            model.release_kernel_values()
+        return models, certificate
+
+    def finish(self, status: Status, default: Floats) -> TrainedCombination:
+        """Return the best point; where no solve has ended, the one that each would start from."""
+        weights = self.best_weights(default)
+        if self.certified is None or status not in (Status.CONVERGED, Status.PRECISION):
+            solutions = [] if self.best is None else self.best.solutions
+            for problem in [] if solutions else self._posed(weights):
+                dual = feasible_start(problem)
+                solutions.append(Solution(dual, None if dual.any() else problem.linear.copy(), status, self.counters))
+            self.certified = self._certified(weights, solutions)
+        models, certificate = self.certified
+        for model in models:
+            model.status = status
+        return TrainedCombination(weights, models, certificate, status, self.steps)
