@@ -24,9 +24,10 @@ from maxmargin.matrices.symmetric_matrix import (
     partial_product_by_blocks,
 )
 from maxmargin.precision import UNIT_ROUNDOFF
+from maxmargin.resources import blas_thread_limit
 
 #: Size of the stripe of rows in which matrices are added, in bytes: it stays in the cache of a core.
-STRIPE_BYTES = 2**19
+STRIPE_BYTES = 2**18
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class CombinedMatrix:
 
 
 class BaseMatrices:
-    """The matrices of several kernels on the same samples: each is computed once if it fits, else block by block.
+    """The matrices of several kernels on the same samples: each is computed once if it fits, else when it is needed.
 
     Parameters
     ----------
@@ -140,16 +141,12 @@ class BaseMatrices:
         self.size = sources[0].size
         self._most = max_bytes // max(1, 8 * self.size**2) - 1
         self._total: Floats | None = None
-        self._values: dict[int, PrecomputedMatrix] = {}
+        self._values: dict[int, Floats] = {m: one for m, one in enumerate(map(_array_of, sources)) if one is not None}
 
     @property
     def stores_sum(self) -> bool:
         """Whether the sum of the matrices is stored."""
         return self._most >= 0
-
-    def __getitem__(self, m: int) -> SymmetricMatrix:
-        """Return the matrix of a kernel, from memory if it is there."""
-        return self._values.get(m, self.sources[m])
 
     def combined(self, weights: Floats) -> SymmetricMatrix:
         """Return Σ_m weights_m M_m; a stored sum is valid until the next one."""
@@ -161,35 +158,61 @@ class BaseMatrices:
         if self._total is None:
             self._total = np.empty((self.size, self.size))
         columns, step = np.arange(self.size), max(1, STRIPE_BYTES // (8 * self.size))
+        product = np.empty((step, self.size))
         for start in range(0, self.size, step):
             check_deadline()
-            rows = np.arange(start, min(self.size, start + step))
-            stripe = self._total[start : start + step]
+            rows = slice(start, min(self.size, start + step))
+            stripe = self._total[rows]
             stripe[:] = 0.0
-            for m in used:
-                stripe += weights[m] * self._stripe(m, rows, columns)
+            for m in used.tolist():
+                known = self._values.get(m)
+                values = known[rows] if known is not None else self.sources[m].block(columns[rows], columns)
+                stripe += np.multiply(values, weights[m], out=product[: len(stripe)])
         check_finite(self._total)
         return PrecomputedMatrix(self._total, None, origin)
 
-    def _stripe(self, m: int, rows: Indices, columns: Indices) -> Floats:
-        """Return some full rows of one matrix, without a copy of stored ones."""
-        stored = self[m].stored()
-        if stored is not None and stored[1] is None:
-            return stored[0][rows[0] : rows[-1] + 1]
-        return self[m].block(rows, columns)
+    def product(self, m: int, rows: Indices, weights: Floats) -> Floats:
+        """Return the product of the submatrix of some rows of one matrix with a vector."""
+        known = self._values.get(m)
+        if known is None:
+            return self.part(m, rows).matvec(weights)
+        vector = np.zeros(self.size)
+        vector[rows] = weights
+        with blas_thread_limit(1):  # a product with all columns reads memory in order
+            return np.asarray((known @ vector)[rows])
+
+    def part(self, m: int, rows: Indices) -> SymmetricMatrix:
+        """Return the submatrix of some rows of one matrix, with its values in memory if that takes no more than it."""
+        known, source = self._values.get(m), self.sources[m]
+        if known is not None:
+            return PrecomputedMatrix(known, rows, source.take(rows))
+        restricted = source.take(rows)
+        if not isinstance(restricted, KernelMatrix) or not self.stores_sum:
+            return restricted
+        return self._computed(restricted)
+
+    def _computed(self, source: KernelMatrix) -> PrecomputedMatrix:
+        check_deadline()
+        values = np.empty((source.size, source.size))
+        fill_kernel_matrix(source.kernel, source.points, values, self.threads)
+        return PrecomputedMatrix(values, None, source)
 
     def _store(self, used: Indices) -> None:
         """Compute and keep the matrices of some kernels while there is room; those that are not among them give way."""
-        wanted = [m for m in used.tolist() if m not in self._values and isinstance(self.sources[m], KernelMatrix)]
-        unused = [m for m in self._values if m not in used]
+        computed = [m for m, source in enumerate(self.sources) if isinstance(source, KernelMatrix)]
+        wanted = [m for m in used.tolist() if m not in self._values and m in computed]
+        unused = [m for m in self._values if m not in used and m in computed]
         for m in wanted:
             if len(self._values) >= self._most:
                 if not unused:
                     return
                 del self._values[unused.pop()]
-            check_deadline()
             source = self.sources[m]
             assert isinstance(source, KernelMatrix)
-            values = np.empty((self.size, self.size))
-            fill_kernel_matrix(source.kernel, source.points, values, self.threads)
-            self._values[m] = PrecomputedMatrix(values, None, source)
+            self._values[m] = self._computed(source).values
+
+
+def _array_of(source: SymmetricMatrix) -> Floats | None:
+    """Return the array that a matrix is, None if it is computed, or some rows of an array."""
+    stored = source.stored()
+    return None if stored is None or stored[1] is not None else stored[0]

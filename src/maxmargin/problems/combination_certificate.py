@@ -16,12 +16,12 @@ kernels here, with bounds on their rounding errors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from maxmargin._typing import Floats
+from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.numerics import inner
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.precision import UNIT_ROUNDOFF
@@ -42,19 +42,24 @@ class SquaredNorms:
 def squared_norms(
     problems: Sequence[DualProblem],
     duals: Sequence[Floats],
-    matrices: Sequence[Sequence[SymmetricMatrix]],
+    rows: Sequence[Indices],
+    sources: Sequence[SymmetricMatrix],
+    part: Callable[[int, Indices], SymmetricMatrix],
     scales: Floats,
 ) -> SquaredNorms:
-    """Return the squared norms; ``scales[m] * matrices[m][s]`` is the matrix of kernel m for subproblem s."""
-    low, high = np.zeros(len(matrices)), np.zeros(len(matrices))
+    """Return the squared norms of kernels with the matrices ``scales[m] * sources[m]``.
+
+    The variables of each problem are some of their `rows`; ``part(m, rows)`` is a submatrix of ``sources[m]``.
+    """
+    low, high = np.zeros(len(sources)), np.zeros(len(sources))
     moves = [feasibility_moves(problem, dual) for problem, dual in zip(problems, duals, strict=True)]
-    used = [np.flatnonzero(dual) for dual in duals]
-    for m, of_kernel in enumerate(matrices):
-        for dual, rows, moved, matrix in zip(duals, used, moves, of_kernel, strict=True):
-            part, weights = matrix.take(rows), dual[rows]
-            product, error = part.matvec(weights), part.product_error(weights).double
+    for m, source in enumerate(sources):
+        for dual, of_problem, moved in zip(duals, rows, moves, strict=True):
+            used = np.flatnonzero(dual)
+            matrix, weights = part(m, of_problem[used]), dual[used]
+            product, error = matrix.matvec(weights), matrix.product_error(weights).double
             norm, norm_error = norm_of_expansion(weights, product, error)
-            shift = inner(moved, matrix.magnitudes()) if moved.any() else 0.0
+            shift = inner(moved, source.magnitudes()[of_problem]) if moved.any() else 0.0
             low[m] += max(0.0, np.sqrt(max(0.0, norm - norm_error)) - shift) ** 2
             high[m] += (np.sqrt(max(0.0, norm + norm_error)) + shift) ** 2
     rounding = (len(duals) + 8) * UNIT_ROUNDOFF

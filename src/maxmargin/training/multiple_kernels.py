@@ -7,8 +7,8 @@
                (`problems.combination_certificate`)
 
 With weights of sum 1 (p = 1) most of many kernels get none. So large problems are solved on a sample of the rows
-first, and only kernels with a weight there, or needed later, are computed in full; of the others, blocks of the support
-vectors.
+first, and then for the *active* kernels, those with a weight there. The certificate looks at all kernels, on the support
+vectors alone; those that it misses become active as well.
 """
 
 from __future__ import annotations
@@ -46,6 +46,12 @@ MAX_HALVINGS = 25
 
 #: How often the certificate may contradict the numbers of the solver, with a tolerance of a third each time.
 MAX_ATTEMPTS = 4
+
+#: The relative gap to which a sample of the rows is solved, whose solution is off by more than that anyway.
+SAMPLE_TOLERANCE = 1e-2
+
+#: The most kernels that become active at a time.
+MAX_NEW_KERNELS = 8
 
 #: A sample of this many rows is solved first if there are at least twice as many, and this many kernels.
 SAMPLE_ROWS, MIN_KERNELS_FOR_SAMPLE = 500, 4
@@ -152,6 +158,8 @@ def train_combination(
         first.run(weights)
         weights, steps = first.best_weights(weights), first.steps
     fit = _CombinationFit(sources, scales, subproblems, p, context, threads, samples, formulation, steps)
+    if steps:
+        fit.active = np.flatnonzero(weights)
     return fit.finish(fit.run(weights), weights)
 
 
@@ -192,6 +200,9 @@ class _CombinationFit:
         self.scales, self.samples, self.formulation = scales, samples, formulation
         size, rule = sources[0].size, context.options.stopping
         self.tolerance = rule.relative_gap or 0.0
+        if samples is None:
+            self.tolerance = max(self.tolerance, SAMPLE_TOLERANCE)
+        self.active = np.arange(len(sources))
         self.max_steps = np.inf if rule.max_iterations is None else rule.max_iterations
         cache_bytes = context.matrix_bytes
         self.matrices = BaseMatrices(sources, cache_bytes, threads)
@@ -221,43 +232,50 @@ class _CombinationFit:
             return ended.status
 
     def _minimise(self, weights: Floats) -> Status:
-        current = self._evaluate(weights)
+        current: Evaluation | None = self._evaluate(weights)
         attempts = 0
         while True:
-            gap, size = current.joint_gap(self.p), current.size(self.p)
-            if gap <= self.tolerance * size or len(weights) == 1:
-                if self._confirmed(current):
-                    return Status.CONVERGED
-                attempts += 1
-                if attempts == MAX_ATTEMPTS:
-                    return Status.PRECISION
-                self.tolerance /= 3.0
-                current = self._evaluate(current.weights)
+            assert current is not None
+            if current.joint_gap(self.p) > self.tolerance * current.size(self.p):
+                following = self._improved(current)
+                if following is not None:
+                    current = following
+                    continue
+                attempts = MAX_ATTEMPTS
+            missed = self._confirm(current)
+            if missed is None:
+                return Status.CONVERGED
+            if len(missed):
+                self.active = np.union1d(self.active, missed)
+                squared, curvature = self._derivatives(self._posed(current.weights), current.solutions)
+                current = replace(current, squared=squared, curvature=curvature)
                 continue
-            following = self._improved(current)
-            if following is None:
-                return Status.CONVERGED if self._confirmed(current) else Status.PRECISION
-            current = following
+            attempts += 1
+            if attempts >= MAX_ATTEMPTS:
+                return Status.PRECISION
+            self.tolerance /= 3.0
+            current = self._evaluate(current.weights)
 
     def _improved(self, current: Evaluation) -> Evaluation | None:
         """Return an evaluation of a smaller value, or None if there is none in the direction of the step.
 
         The value is convex; where it has risen, the secant of the derivatives at both ends says where to go.
         """
+        target, active = np.zeros(len(current.weights)), self.active
+        weights, squared = current.weights[active], current.squared[active]
         if self.p == 1:
             assert current.curvature is not None
-            target = second_order_step(current.weights, current.squared, current.curvature)
+            target[active] = second_order_step(weights, squared, current.curvature)
         else:
-            target = closed_form_step(current.weights, current.squared, self.p)
+            target[active] = closed_form_step(weights, squared, self.p)
         direction, share = target - current.weights, 1.0
         slope = -0.5 * float(current.squared @ direction)
         if not slope < 0:
             return None
         for _ in range(MAX_HALVINGS):
             tried = self._evaluate(self._normalised(current.weights + share * direction))
-            if tried.value <= current.value + current.gap and tried.joint_gap(self.p) < np.inf:
-                if tried.value < current.value or tried.joint_gap(self.p) < current.joint_gap(self.p):
-                    return tried
+            if tried.value < current.value or tried.joint_gap(self.p) < current.joint_gap(self.p):
+                return tried
             end = -0.5 * float(tried.squared @ direction)
             share *= min(0.7, max(0.1, slope / (slope - end))) if end > 0 else 0.5
         return None
@@ -306,7 +324,7 @@ class _CombinationFit:
                 break
             self.violation *= max(0.03, min(0.3, 0.5 * wanted / gap))
         self.steps += 1
-        squared, curvature = self._derivatives(problems)
+        squared, curvature = self._derivatives(problems, solutions)
         evaluation = Evaluation(weights, solutions, value, gap, worst, squared, curvature)
         if self.best is None or evaluation.joint_gap(self.p) <= self.best.joint_gap(self.p):
             self.best = evaluation
@@ -328,20 +346,22 @@ class _CombinationFit:
             raise SolverStoppedError(solution.status)
         return solution
 
-    def _derivatives(self, problems: Sequence[DualProblem]) -> tuple[Floats, Floats | None]:
-        """Return q_m = Σ bᵀ K_m b of each kernel and, for p = 1, the second derivatives of the value."""
-        count = len(self.matrices.sources)
-        squared, curvature = np.zeros(count), np.zeros((count, count)) if self.p == 1 and count > 1 else None
-        for one, problem, dual in zip(self.subproblems, problems, self.starts, strict=True):
-            assert dual is not None
+    def _derivatives(
+        self, problems: Sequence[DualProblem], solutions: Sequence[Solution]
+    ) -> tuple[Floats, Floats | None]:
+        """Return q_m = Σ bᵀ K_m b, 0 for inactive kernels, and, for p = 1, the curvature for active ones."""
+        count, active = len(self.active), self.active
+        squared = np.zeros(len(self.scales))
+        curvature = np.zeros((count, count)) if self.p == 1 else None
+        for one, problem, solution in zip(self.subproblems, problems, solutions, strict=True):
+            dual = solution.dual
             used = np.flatnonzero(dual)
-            rows, products = one.rows[used], np.empty((len(used), count))
-            for m in range(count):
+            products = np.empty((len(used), count))
+            for k, m in enumerate(active.tolist()):
                 check_deadline()
-                of_kernel = self.matrices[m].partial_product(rows, rows, dual[used])
-                products[:, m] = self.scales[m] * of_kernel
-            squared += products.T @ dual[used]
-            if curvature is not None:
+                products[:, k] = self.scales[m] * self.matrices.product(m, one.rows[used], dual[used])
+            squared[active] += products.T @ dual[used]
+            if curvature is not None and count > 1:
                 free = free_variables(problem, dual)
                 free = free[np.isin(free, used)]
                 curvature += curvature_of(problem, free, products[np.searchsorted(used, free)])
@@ -367,16 +387,25 @@ class _CombinationFit:
 
     # The certificate and the models.
 
-    def _confirmed(self, evaluation: Evaluation) -> bool:
-        """Return whether the certificate confirms the tolerance that was asked for; of a sample there is none."""
+    def _confirm(self, evaluation: Evaluation) -> Indices | None:
+        """Return None if the certificate confirms the tolerance that was asked for, else the kernels that it misses.
+
+        A sample has no certificate.
+        """
         self.best = evaluation
         if self.samples is None:
-            return True
-        self.certified = self._certified(evaluation.weights, evaluation.solutions)
-        return self.certified[1].relative_gap <= (self.context.options.stopping.relative_gap or 0.0)
+            return None
+        self.certified, norms = self._certified(evaluation.weights, evaluation.solutions)
+        if self.certified[1].relative_gap <= (self.context.options.stopping.relative_gap or 0.0):
+            return None
+        inactive = np.setdiff1d(np.arange(len(self.scales)), self.active)
+        missed = inactive[norms[inactive] > norms[self.active].max()]
+        return missed[np.argsort(-norms[missed])[:MAX_NEW_KERNELS]]
 
-    def _certified(self, weights: Floats, solutions: Sequence[Solution]) -> tuple[list[TrainedModel], Certificate]:
-        """Return the models of the subproblems and the joint certificate."""
+    def _certified(
+        self, weights: Floats, solutions: Sequence[Solution]
+    ) -> tuple[tuple[list[TrainedModel], Certificate], Floats]:
+        """Return the models of the subproblems, the joint certificate, and q_m of all kernels."""
         assert self.samples is not None
         assert self.formulation is not None
         models = []
@@ -385,12 +414,12 @@ class _CombinationFit:
             model = TrainedModel(problem, solution, self.samples[one.rows], self.formulation)
             check_representable(problem, model.certificate)
             models.append(model)
-        sources = [[source.take(one.rows) for one in self.subproblems] for source in self.matrices.sources]
-        norms = squared_norms(problems, [one.dual for one in solutions], sources, self.scales)
+        duals, rows = [one.dual for one in solutions], [one.rows for one in self.subproblems]
+        norms = squared_norms(problems, duals, rows, self.matrices.sources, self.matrices.part, self.scales)
         certificate = certify_combination([model.certificate for model in models], weights, self.p, norms)
         for model in models:
             model.release_kernel_values()
-        return models, certificate
+        return (models, certificate), norms.high
 
     def finish(self, status: Status, default: Floats) -> TrainedCombination:
         """Return the best point; where no solve has ended, the one that each would start from."""
@@ -400,7 +429,7 @@ class _CombinationFit:
             for problem in [] if solutions else self._posed(weights):
                 dual = feasible_start(problem)
                 solutions.append(Solution(dual, None if dual.any() else problem.linear.copy(), status, self.counters))
-            self.certified = self._certified(weights, solutions)
+            self.certified, _ = self._certified(weights, solutions)
         models, certificate = self.certified
         for model in models:
             model.status = status
