@@ -129,6 +129,7 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     },
     "return_train_score": {"": ("bool", "Whether to score the training samples as well.")},
     "C": {
+        "MKLSVR": ("float", "Cost of an error beyond the tube."),
         "": ("float", "Cost of slack."),
         "SVC": (
             "float",
@@ -197,6 +198,31 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
             "returns the block of values of the rows of X and Z.",
         ),
     },
+    "kernels": {
+        "": (
+            'list, "precomputed" or None',
+            'The kernels: names such as ``"linear"``, kernel objects such as ``Gaussian(0.5)``, functions ``k(X, Z)``, and '
+            'dicts for families, one kernel for each combination of values: ``{"kernel": "rbf", "gamma": [0.1, 1, 10]}``, '
+            '``{"kernel": "rbf", "gamma_factors": [0.5, 1, 2]}`` (times "scale"), ``{"kernel": "linear", "features": [[0, 1], '
+            '[2, 3]]}`` (a list for each group, of numbers or names; ``"each"``), ``"degree"`` and ``"coef0"`` of "poly". '
+            'None: linear, and Gaussians with γ of 1/16, 1/4, 1, 4 and 16 times "scale". ``"precomputed"``: X is a list of '
+            "matrices, or an array of shape (n_samples, n_training_samples, n_kernels).",
+        )
+    },
+    "norm": {
+        "": (
+            "float",
+            "p ≥ 1 of the norm ‖d‖_p ≤ 1 that bounds the weights d of the kernels. 1 gives few kernels a weight; the larger p, "
+            "the more even the weights.",
+        )
+    },
+    "normalize": {
+        "": (
+            '{"trace", "diagonal"}',
+            'Scale of the kernels before they are weighted: "trace" divides each by the mean of its diagonal over the training '
+            'samples, "diagonal" makes k(x, x) = 1 for every sample, None leaves them as they are.',
+        )
+    },
     "degree": {"": ("int", "Degree of the polynomial kernel.")},
     "gamma": {
         "": (
@@ -223,6 +249,11 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         )
     },
     "tol": {
+        "MKLSVC MKLSVR MKLOneClassSVM": (
+            "float",
+            "Tolerance on the relative duality gap of weights and dual variables together: primal − dual ≤ tol · the larger "
+            "of the two.",
+        ),
         "": ("float", "Tolerance on the violation of the optimality conditions."),
         "LSSVC LSSVR": (
             "float",
@@ -244,6 +275,11 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "cache_size": {
+        "MKLSVC MKLSVR MKLOneClassSVM": (
+            'float or "auto"',
+            'Megabytes for the matrices of the kernels; "auto" is a quarter of the memory available to the process. What does '
+            "not fit is computed again where it is needed.",
+        ),
         "": (
             'float or "auto"',
             'Megabytes for kernel values; "auto" is a quarter of the memory available to the process. Only what is needed '
@@ -293,6 +329,11 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         )
     },
     "multi_class": {
+        "MKLSVC": (
+            '{"ovo", "ovr"}',
+            "Multi-class strategy: a model for each pair of classes, or for each class against the rest, all with the same "
+            "weights of the kernels.",
+        ),
         "SVC": (
             '{"ovo", "ovr", "crammer_singer", "weston_watkins"}',
             "Multi-class strategy: a model for each pair of classes, as in scikit-learn; a model for each class against the "
@@ -315,7 +356,7 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
             '{"ovr", "ovo"}',
             "Shape of ``decision_function`` with more than two classes; training is one-vs-one always.",
         ),
-        "SVC": (
+        "SVC MKLSVC": (
             '{"ovr", "ovo"}',
             'Shape of ``decision_function`` with more than two classes; "ovo" needs ``multi_class="ovo"``.',
         ),
@@ -384,6 +425,7 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "max_iter": {
+        "MKLSVC MKLSVR MKLOneClassSVM": ("int", "Limit on the changes of the weights, −1 for none."),
         "": ("int", "Limit on the iterations of each problem, −1 for none."),
         "RankSVC": ("int", "Limit on the Newton steps, −1 for none."),
         "LSSVC LSSVR": ("int", "Limit on the iterations of conjugate gradients of each problem, −1 for none."),
@@ -393,6 +435,11 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "max_seconds": {
+        "MKLSVC MKLSVR MKLOneClassSVM": (
+            "float",
+            "Limit on the time of the search for weights; the certificate of what it has found comes after it. The model is "
+            "then valid, and a warning says how far it is.",
+        ),
         SEARCHES: (
             "float",
             "Limit on the time of the whole fit. The search ends after three quarters of it with the best of the finished "
@@ -464,6 +511,12 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "OnlineSVC OnlineOneClassSVM": ("int, RandomState or None", "Order of the samples in ``fit``."),
     },
     "callback": {
+        "MKLSVC MKLSVR MKLOneClassSVM": (
+            "callable",
+            "Called after every change of the weights with the progress (iteration, violation, primal, dual, gap, seconds, "
+            "and active, the number of kernels with a weight); returning True stops the fit with a valid model. It never "
+            "changes the result otherwise.",
+        ),
         SEARCHES: (
             "callable",
             "Called with the result so far, a `GridSearchResult`, after every trial; returning True stops the search, and "

@@ -237,7 +237,7 @@ class _CombinationFit:
         while True:
             assert current is not None
             if current.joint_gap(self.p) > self.tolerance * current.size(self.p):
-                following = self._improved(current)
+                following = self._solved_better(current) or self._improved(current)
                 if following is not None:
                     current = following
                     continue
@@ -254,7 +254,14 @@ class _CombinationFit:
             if attempts >= MAX_ATTEMPTS:
                 return Status.PRECISION
             self.tolerance /= 3.0
-            current = self._evaluate(current.weights)
+            current = self._evaluate(current.weights, to_tolerance=True)
+
+    def _solved_better(self, current: Evaluation) -> Evaluation | None:
+        """Return an evaluation at the same weights if the inner gap is most of the joint one, None if it stays so."""
+        if current.gap <= 0.5 * current.joint_gap(self.p):
+            return None
+        solved = self._evaluate(current.weights, to_tolerance=True)
+        return solved if solved.gap < 0.5 * current.gap else None
 
     def _improved(self, current: Evaluation) -> Evaluation | None:
         """Return an evaluation of a smaller value, or None if there is none in the direction of the step.
@@ -300,8 +307,11 @@ class _CombinationFit:
             problems.append(one.posed(part))
         return problems
 
-    def _evaluate(self, weights: Floats) -> Evaluation:
-        """Solve the subproblems at these weights; raise `SolverStoppedError` at a limit."""
+    def _evaluate(self, weights: Floats, to_tolerance: bool = False) -> Evaluation:
+        """Solve the subproblems at these weights; raise `SolverStoppedError` at a limit.
+
+        Their gap may be as large as a part of what the last weights lacked, or of the tolerance alone.
+        """
         if self.steps >= self.max_steps and self.best is not None:
             raise SolverStoppedError(Status.MAX_ITERATIONS)
         problems = self._posed(weights)
@@ -317,7 +327,9 @@ class _CombinationFit:
             gap = sum(known_gap(problem, dual, gradient) for problem, dual, gradient in solved)
             worst = max(known_violation(problem, dual, gradient) for problem, dual, gradient in solved)
             size = max(abs(value), abs(value + gap)) if np.isfinite(gap) else abs(value)
-            wanted = max(INNER_SHARE * self.tolerance * size, INNER_SHARE_OF_LAST * min(last, 0.1 * size))
+            wanted = INNER_SHARE * self.tolerance * size
+            if not to_tolerance:
+                wanted = max(wanted, INNER_SHARE_OF_LAST * min(last, 0.1 * size))
             assert self.violation is not None
             exhausted = self.violation <= LEAST_VIOLATION * self._scale
             if gap <= wanted or exhausted or any(one.status is Status.PRECISION for one in solutions):
@@ -363,7 +375,6 @@ class _CombinationFit:
             squared[active] += products.T @ dual[used]
             if curvature is not None and count > 1:
                 free = free_variables(problem, dual)
-                free = free[np.isin(free, used)]
                 curvature += curvature_of(problem, free, products[np.searchsorted(used, free)])
         return np.maximum(squared, 0.0), curvature
 

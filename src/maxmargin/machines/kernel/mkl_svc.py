@@ -27,26 +27,26 @@ class MKLSVC(MultipleKernels, KernelClassifier):
 
     Parameters
     ----------
+    kernels : list, "precomputed" or None, default=None
+        The kernels: names such as ``"linear"``, kernel objects such as ``Gaussian(0.5)``, functions ``k(X, Z)``,
+        and dicts for families, one kernel for each combination of values: ``{"kernel": "rbf", "gamma": [0.1, 1,
+        10]}``, ``{"kernel": "rbf", "gamma_factors": [0.5, 1, 2]}`` (times "scale"), ``{"kernel": "linear",
+        "features": [[0, 1], [2, 3]]}`` (a list for each group, of numbers or names; ``"each"``), ``"degree"`` and
+        ``"coef0"`` of "poly". None: linear, and Gaussians with γ of 1/16, 1/4, 1, 4 and 16 times "scale".
+        ``"precomputed"``: X is a list of matrices, or an array of shape (n_samples, n_training_samples, n_kernels).
     C : float, default=1.0
         Cost of slack.
-    kernels : list, "precomputed" or None, default=None
-        The kernels: names such as ``"linear"``, kernel objects such as ``Gaussian(0.5)``, functions ``k(X, Z)``, and
-        dicts for families, one kernel for each combination of values: ``{"kernel": "rbf", "gamma": [0.1, 1, 10]}``,
-        ``{"kernel": "rbf", "gamma_factors": [0.5, 1, 2]}`` (times "scale"), ``{"kernel": "linear", "features":
-        [[0, 1], [2, 3]]}`` (a list for each group, by number or name; ``"each"``), ``"degree"`` and ``"coef0"`` of
-        "poly". None: linear, and Gaussians with γ of 1/16, 1/4, 1, 4 and 16 times "scale". ``"precomputed"``: X is
-        a list of matrices, or an array of shape (n_samples, n_training_samples, n_kernels).
     norm : float, default=1.0
-        p ≥ 1 of the norm ‖d‖_p ≤ 1 that bounds the weights d of the kernels. 1 gives few kernels a weight; the larger
-        p, the more even the weights.
-    normalize : {"trace", "diagonal"} or None, default="trace"
+        p ≥ 1 of the norm ‖d‖_p ≤ 1 that bounds the weights d of the kernels. 1 gives few kernels a weight; the
+        larger p, the more even the weights.
+    normalize : {"trace", "diagonal"}, default="trace"
         Scale of the kernels before they are weighted: "trace" divides each by the mean of its diagonal over the
         training samples, "diagonal" makes k(x, x) = 1 for every sample, None leaves them as they are.
     class_weight : dict or "balanced", default=None
         Factors on C by class. "balanced" counts samples by their weight.
     multi_class : {"ovo", "ovr"}, default="ovo"
-        Multi-class strategy: a model for each pair of classes, or for each class against the rest, all with the same
-        weights of the kernels.
+        Multi-class strategy: a model for each pair of classes, or for each class against the rest, all with the
+        same weights of the kernels.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Shape of ``decision_function`` with more than two classes; "ovo" needs ``multi_class="ovo"``.
     break_ties : bool, default=False
@@ -54,8 +54,8 @@ class MKLSVC(MultipleKernels, KernelClassifier):
     fit_intercept : bool, default=True
         Whether the decision function has an offset b.
     tol : float, default=1e-3
-        Tolerance on the relative duality gap of weights and dual variables together: primal − dual ≤ tol · the larger
-        of the two.
+        Tolerance on the relative duality gap of weights and dual variables together: primal − dual ≤ tol · the
+        larger of the two.
     cache_size : float or "auto", default="auto"
         Megabytes for the matrices of the kernels; "auto" is a quarter of the memory available to the process. What
         does not fit is computed again where it is needed.
@@ -64,13 +64,15 @@ class MKLSVC(MultipleKernels, KernelClassifier):
     max_iter : int, default=-1
         Limit on the changes of the weights, −1 for none.
     max_seconds : float, default=None
-        Limit on the time of the search for weights. The model is then valid, and a warning says how far it is.
+        Limit on the time of the search for weights; the certificate of what it has found comes after it. The model
+        is then valid, and a warning says how far it is.
     callback : callable, default=None
-        Called with the progress (iteration, violation, primal, dual, gap, seconds; active is the number of kernels with a
-        weight) after every change of the weights; returning True stops the fit with a valid model.
+        Called after every change of the weights with the progress (iteration, violation, primal, dual, gap,
+        seconds, and active, the number of kernels with a weight); returning True stops the fit with a valid model.
+        It never changes the result otherwise.
     n_jobs : int, default=None
-        Threads for kernel values and prediction. None: the cores available to the process, or fewer if BLAS is
-        limited (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask).
+        Threads for training and prediction. None: the cores available to the process, or fewer if BLAS is limited
+        (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.
 
     Attributes
     ----------
