@@ -229,15 +229,12 @@ def kernel_family(text: str) -> str | dict[str, Any]:
     family: dict[str, Any] = {"kernel": name}
     for part in parts:
         key, equals, value = part.partition("=")
-        values = [number_or_word(one) for one in value.split(",")]
         if not equals or not value:
             raise argparse.ArgumentTypeError(f"{text!r} must be NAME:PARAMETER=VALUE,VALUE, such as rbf:gamma=0.1,1")
+        values = [number_or_word(one) for one in value.split(",")]
         if key in ("degree", "features"):
-            whole = all(isinstance(one, float) and one == int(one) for one in values)
-            values = [int(one) for one in values] if whole else values
-        family[key] = values[0] if len(values) == 1 and values != [0] and key != "features" else values
-        if key == "features" and values == ["each"]:
-            family[key] = "each"
+            values = [int(one) if isinstance(one, float) and one.is_integer() else one for one in values]
+        family[key] = values[0] if len(values) == 1 and isinstance(values[0], str) else values
     return family if parts else name
 
 

@@ -41,8 +41,14 @@ INNER_SHARE, INNER_SHARE_OF_LAST = 0.3, 0.1
 #: Inner solves start at this fraction of the size of the gradient, and end at the second one.
 FIRST_VIOLATION, LEAST_VIOLATION = 1e-2, 1e-13
 
+#: Relative rounding errors of the value.
+ROUNDING = 1e-13
+
 #: Halvings of a step before the weights are taken to be as good as float64 allows.
 MAX_HALVINGS = 25
+
+#: The most changes of the weights, unless the user sets a limit: a few dozen are usual.
+MAX_STEPS = 1000
 
 #: How often the certificate may contradict the numbers of the solver, with a tolerance of a third each time.
 MAX_ATTEMPTS = 4
@@ -203,7 +209,7 @@ class _CombinationFit:
         if samples is None:
             self.tolerance = max(self.tolerance, SAMPLE_TOLERANCE)
         self.active = np.arange(len(sources))
-        self.max_steps = np.inf if rule.max_iterations is None else rule.max_iterations
+        self.max_steps = MAX_STEPS if rule.max_iterations is None else rule.max_iterations
         cache_bytes = context.matrix_bytes
         self.matrices = BaseMatrices(sources, cache_bytes, threads)
         most = MAX_PRECOMPUTED_ROWS if self.matrices.stores_sum else 0
@@ -276,16 +282,24 @@ class _CombinationFit:
         else:
             target[active] = closed_form_step(weights, squared, self.p)
         direction, share = target - current.weights, 1.0
-        slope = -0.5 * float(current.squared @ direction)
+        slope = self._slope(current, direction)
         if not slope < 0:
             return None
         for _ in range(MAX_HALVINGS):
             tried = self._evaluate(self._normalised(current.weights + share * direction))
-            if tried.value < current.value or tried.joint_gap(self.p) < current.joint_gap(self.p):
+            better = tried.joint_gap(self.p) < current.joint_gap(self.p)
+            same = current.value + current.gap + ROUNDING * abs(current.value)
+            if tried.value < current.value or (better and tried.value <= same):
                 return tried
-            end = -0.5 * float(tried.squared @ direction)
+            end = self._slope(tried, direction)
             share *= min(0.7, max(0.1, slope / (slope - end))) if end > 0 else 0.5
         return None
+
+    def _slope(self, evaluation: Evaluation, direction: Floats) -> float:
+        """Return the derivative of the value in a direction; that of a constant sum does not see what all q_m share."""
+        squared = evaluation.squared
+        shared = float(squared.max()) if self.p == 1 else 0.0
+        return -0.5 * float((squared - shared)[self.active] @ direction[self.active])
 
     def _normalised(self, weights: Floats) -> Floats:
         """Return the weights with the norm 1, without those that are rounding errors."""
@@ -313,7 +327,7 @@ class _CombinationFit:
         Their gap may be as large as a part of what the last weights lacked, or of the tolerance alone.
         """
         if self.steps >= self.max_steps and self.best is not None:
-            raise SolverStoppedError(Status.MAX_ITERATIONS)
+            raise SolverStoppedError(Status.SLOW if self.max_steps == MAX_STEPS else Status.MAX_ITERATIONS)
         problems = self._posed(weights)
         last = self.best.lacking(self.p) if self.best is not None else np.inf
         while True:

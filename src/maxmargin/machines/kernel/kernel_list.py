@@ -116,4 +116,7 @@ def _number(feature: Any, table: TrainingTable) -> int:
             known = f"they are {', '.join(map(repr, names[:10]))}" if names else "X has no feature names"
             raise ValueError(f"there is no feature {feature!r}: {known}")
         return names.index(feature)
-    return check_count("a feature in kernels", feature, 0)
+    number, width = check_count("a feature in kernels", feature, 0), table.X.shape[1]
+    if number >= width:
+        raise ValueError(f"a kernel is for feature {number}, counted from 0, but X has {width} features")
+    return number

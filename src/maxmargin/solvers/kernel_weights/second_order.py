@@ -29,7 +29,7 @@ MAX_FREE = 3000
 RELATIVE_RIDGE = 1e-10
 
 #: Tolerance of the step, relative to the largest derivative.
-STEP_TOLERANCE = 1e-6
+STEP_TOLERANCE = 1e-11
 
 
 def free_variables(problem: DualProblem, dual: Floats) -> Indices:
