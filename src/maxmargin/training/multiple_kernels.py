@@ -38,6 +38,10 @@ from maxmargin.training.trained_model import TrainedModel
 #: The inner gap may be this fraction of the tolerance, or of what the last step has left of the joint gap.
 INNER_SHARE, INNER_SHARE_OF_LAST = 0.3, 0.1
 
+#: Where a step has to be shortened, inner solves are ten times as precise each time, up to this: errors of b enter q_m at
+#: first order, but the gap at second order.
+LEAST_INNER_SHARE = 1e-7
+
 #: Inner solves start at this fraction of the size of the gradient, and end at the second one.
 FIRST_VIOLATION, LEAST_VIOLATION = 1e-2, 1e-13
 
@@ -260,13 +264,13 @@ class _CombinationFit:
             if attempts >= MAX_ATTEMPTS:
                 return Status.PRECISION
             self.tolerance /= 3.0
-            current = self._evaluate(current.weights, to_tolerance=True)
+            current = self._evaluate(current.weights, INNER_SHARE)
 
     def _solved_better(self, current: Evaluation) -> Evaluation | None:
         """Return an evaluation at the same weights if the inner gap is most of the joint one, None if it stays so."""
         if current.gap <= 0.5 * current.joint_gap(self.p):
             return None
-        solved = self._evaluate(current.weights, to_tolerance=True)
+        solved = self._evaluate(current.weights, INNER_SHARE)
         return solved if solved.gap < 0.5 * current.gap else None
 
     def _improved(self, current: Evaluation) -> Evaluation | None:
@@ -285,8 +289,10 @@ class _CombinationFit:
         slope = self._slope(current, direction)
         if not slope < 0:
             return None
+        accuracy: float | None = None
         for _ in range(MAX_HALVINGS):
-            tried = self._evaluate(self._normalised(current.weights + share * direction))
+            tried = self._evaluate(self._normalised(current.weights + share * direction), accuracy)
+            accuracy = max(LEAST_INNER_SHARE, 0.1 * (accuracy or INNER_SHARE))
             better = tried.joint_gap(self.p) < current.joint_gap(self.p)
             same = current.value + current.gap + ROUNDING * abs(current.value)
             if tried.value < current.value or (better and tried.value <= same):
@@ -321,10 +327,10 @@ class _CombinationFit:
             problems.append(one.posed(part))
         return problems
 
-    def _evaluate(self, weights: Floats, to_tolerance: bool = False) -> Evaluation:
+    def _evaluate(self, weights: Floats, share: float | None = None) -> Evaluation:
         """Solve the subproblems at these weights; raise `SolverStoppedError` at a limit.
 
-        Their gap may be as large as a part of what the last weights lacked, or of the tolerance alone.
+        Their gap may be as large as this share of the tolerance or, by default, as a part of what the last weights lacked.
         """
         if self.steps >= self.max_steps and self.best is not None:
             raise SolverStoppedError(Status.SLOW if self.max_steps == MAX_STEPS else Status.MAX_ITERATIONS)
@@ -341,8 +347,8 @@ class _CombinationFit:
             gap = sum(known_gap(problem, dual, gradient) for problem, dual, gradient in solved)
             worst = max(known_violation(problem, dual, gradient) for problem, dual, gradient in solved)
             size = max(abs(value), abs(value + gap)) if np.isfinite(gap) else abs(value)
-            wanted = INNER_SHARE * self.tolerance * size
-            if not to_tolerance:
+            wanted = (INNER_SHARE if share is None else share) * self.tolerance * size
+            if share is None:
                 wanted = max(wanted, INNER_SHARE_OF_LAST * min(last, 0.1 * size))
             assert self.violation is not None
             exhausted = self.violation <= LEAST_VIOLATION * self._scale
