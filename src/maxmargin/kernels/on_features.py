@@ -52,7 +52,7 @@ class OnFeatures(Kernel):
     def positive_semidefinite(self) -> bool:
         return self.kernel.positive_semidefinite
 
-    def _chosen(self, samples: Any) -> Points:
+    def restricted(self, samples: Any) -> Points:
         """Return the samples with these features only, which are copied once for all views of the data."""
         points = as_points(samples)
         key = ("features", self.features)
@@ -69,7 +69,7 @@ class OnFeatures(Kernel):
         return whole.pick(points.index)
 
     def check(self, points: Points) -> None:
-        self.kernel.check(self._chosen(points))
+        self.kernel.check(self.restricted(points))
 
     def evaluate(self, left: Points, right: Points) -> Floats:
         if left.table.shape[1] != right.table.shape[1]:
@@ -77,21 +77,21 @@ class OnFeatures(Kernel):
                 f"both samples must have the same number of features, not {left.table.shape[1]} and "
                 f"{right.table.shape[1]}"
             )
-        return self.kernel.evaluate(self._chosen(left), self._chosen(right))
+        return self.kernel.evaluate(self.restricted(left), self.restricted(right))
 
     def diagonal(self, points: Any) -> Floats:
-        return self.kernel.diagonal(self._chosen(points))
+        return self.kernel.diagonal(self.restricted(points))
 
     def magnitudes(self, points: Points) -> Floats:
-        return self.kernel.magnitudes(self._chosen(points))
+        return self.kernel.magnitudes(self.restricted(points))
 
     def diagonal_error(self, points: Points) -> Floats:
-        return self.kernel.diagonal_error(self._chosen(points))
+        return self.kernel.diagonal_error(self.restricted(points))
 
     def error_bound(
         self, rows: Points, columns: Points, weights: Floats, sums: FeatureSums = FeatureSums.DOUBLE
     ) -> Floats:
-        return self.kernel.error_bound(self._chosen(rows), self._chosen(columns), weights, sums)
+        return self.kernel.error_bound(self.restricted(rows), self.restricted(columns), weights, sums)
 
     def evaluate_extended(self, left: Points, right: Points, threads: int = 1) -> DoubleDouble:
-        return self.kernel.evaluate_extended(self._chosen(left), self._chosen(right), threads)
+        return self.kernel.evaluate_extended(self.restricted(left), self.restricted(right), threads)

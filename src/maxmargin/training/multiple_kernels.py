@@ -337,9 +337,7 @@ class _CombinationFit:
         problems = self._posed(weights)
         last = self.best.lacking(self.p) if self.best is not None else np.inf
         while True:
-            solutions = [
-                self._solved(problem, start) for problem, start in zip(problems, self.starts, strict=True)
-            ]
+            solutions = [self._solved(problem, start) for problem, start in zip(problems, self.starts, strict=True)]
             self.starts = [one.dual for one in solutions]
             gradients = [_gradient(problem, one) for problem, one in zip(problems, solutions, strict=True)]
             solved = list(zip(problems, self.starts, gradients, strict=True))

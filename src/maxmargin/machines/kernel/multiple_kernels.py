@@ -13,7 +13,7 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Formulation
-from maxmargin.kernels import Combination, Kernel, Points, UnitDiagonal
+from maxmargin.kernels import Combination, Kernel, OnFeatures, Points, UnitDiagonal
 from maxmargin.machines.kernel.function_estimator import FunctionEstimator, PoseOutput
 from maxmargin.machines.kernel.kernel_estimator import KernelEstimator, check_precomputed
 from maxmargin.machines.kernel.kernel_list import TrainingTable, make_kernels
@@ -158,9 +158,7 @@ class MultipleKernels(KernelEstimator):
         limit = check_count("max_iter", self.max_iter, -1)
         seconds = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
         tolerance = check_number("tol", self.tol, above=0)
-        return StoppingRule(
-            relative_gap=tolerance, max_iterations=None if limit == -1 else limit, max_seconds=seconds
-        )
+        return StoppingRule(relative_gap=tolerance, max_iterations=None if limit == -1 else limit, max_seconds=seconds)
 
     # Training.
 
@@ -183,9 +181,7 @@ class MultipleKernels(KernelEstimator):
             context = self._fit_context(X, None, callback, started)
             if not all(one.vectorised for one in kernels):
                 threads = 1
-            trained = train_combination(
-                sources, scales, subproblems, rows, strata, formulation, p, context, threads
-            )
+            trained = train_combination(sources, scales, subproblems, rows, strata, formulation, p, context, threads)
         self._gamma, self.kernels_ = 0.0, kernels
         self.kernel_weights_ = trained.weights / trained.weights.sum()
         self.kernel_coefficients_ = trained.weights * scales
@@ -214,7 +210,7 @@ class MultipleKernels(KernelEstimator):
         if unit:
             kernels = [UnitDiagonal(kernel) for kernel in kernels]
         points = Points.wrap(X).take(rows)
-        return kernels, [KernelMatrix(kernel, points, threads) for kernel in kernels]
+        return kernels, [_kernel_matrix(kernel, points, threads) for kernel in kernels]
 
     def _scales(self, sources: Sequence[SymmetricMatrix], weights: Floats) -> Floats:
         """Return the factor of each kernel that makes the mean of its diagonal 1, if that is asked for."""
@@ -247,6 +243,14 @@ class MultipleKernels(KernelEstimator):
             self._convergence_warning,
             stacklevel=stacklevel + 1,  # for `keeping_previous_fit`
         )
+
+
+def _kernel_matrix(kernel: Kernel, points: Points, threads: int) -> KernelMatrix:
+    """Return the matrix of a kernel; that of some features is computed as one of all features of fewer."""
+    kernel.check(points)
+    if isinstance(kernel, OnFeatures):
+        return KernelMatrix(kernel.kernel, kernel.restricted(points), threads)
+    return KernelMatrix(kernel, points, threads)
 
 
 class MultipleKernelFunctions(MultipleKernels, FunctionEstimator):
