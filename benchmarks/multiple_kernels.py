@@ -14,7 +14,6 @@ of the training half. EasyMKL is skipped if MKLpy is not installed (``pip instal
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -35,14 +34,14 @@ COSTS = [0.1, 1.0, 10.0, 100.0]
 LAMBDAS = [0.0, 0.1, 0.5, 0.9]
 
 
-def seconds(fit: Callable[[], Any], repetitions: int) -> tuple[float, Any]:
-    """Return the median processor time of a fit, and its result."""
+def seconds(model: Any, X: Any, y: Any, repetitions: int) -> float:
+    """Fit the model and return the median processor time."""
     times = []
     for _ in range(repetitions):
         began = process_time()
-        model = fit()
+        model.fit(X, y)
         times.append(process_time() - began)
-    return float(np.median(times)), model
+    return float(np.median(times))
 
 
 def print_times(repetitions: int) -> None:
@@ -55,11 +54,11 @@ def print_times(repetitions: int) -> None:
         groups = [random.choice(features, 8, replace=False).tolist() for _ in range(30)]
         kernels = [{"gamma_factors": [2.0**k for k in range(-10, 10)]}, {"features": groups}]
         for cost in (1.0, 10.0):
-            single, _ = seconds(lambda: SVC(C=cost, n_jobs=1).fit(X, y), repetitions)
-            first, one = seconds(lambda: MKLSVC(kernels, C=cost, n_jobs=1).fit(X, y), repetitions)
-            second, two = seconds(lambda: MKLSVC(kernels, C=cost, norm=2.0, n_jobs=1).fit(X, y), 1)
+            one, two = (MKLSVC(kernels, C=cost, norm=norm, n_jobs=1) for norm in (1.0, 2.0))
+            single = seconds(SVC(C=cost, n_jobs=1), X, y, repetitions)
+            first, second = seconds(one, X, y, repetitions), seconds(two, X, y, 1)
             mean = Combination(tuple(one.kernels_), (1.0 / 50,) * 50)
-            total, _ = seconds(lambda: SVC(C=cost, kernel=mean, n_jobs=1).fit(X, y), repetitions)
+            total = seconds(SVC(C=cost, kernel=mean, n_jobs=1), X, y, repetitions)
             used = int(np.count_nonzero(one.kernel_weights_))
             print(
                 f"{features:8} {cost:2.0f} {single:8.3f} {total:7.3f} {first:8.3f} {used:8} {one.n_iter_:8} "
@@ -84,15 +83,17 @@ def easy_mkl(kernels: list[Kernel], X: Any, y: Any, X_test: Any, y_test: Any) ->
     """Return test accuracy and training time of EasyMKL with the parameters that five folds choose."""
     from MKLpy.algorithms import EasyMKL
     from MKLpy.model_selection import cross_val_score
-    from sklearn.svm import SVC as BaseSVC
+    from sklearn import svm
 
     tables, tests = ([kernel(left, X) for kernel in kernels] for left in (X, X_test))
 
     def model(lam: float, cost: float) -> Any:
-        return EasyMKL(lam=lam, learner=BaseSVC(kernel="precomputed", C=cost))
+        return EasyMKL(lam=lam, learner=svm.SVC(kernel="precomputed", C=cost))
 
     scores = {
-        (lam, cost): np.mean(cross_val_score(tables, y, model(lam, cost), n_folds=5, scoring="accuracy", random_state=0))
+        (lam, cost): np.mean(
+            cross_val_score(tables, y, model(lam, cost), n_folds=5, scoring="accuracy", random_state=0)
+        )
         for lam in LAMBDAS for cost in COSTS
     }  # fmt: skip
     best = max(scores, key=lambda key: scores[key])
@@ -120,7 +121,7 @@ def print_accuracies(folder: Path, repetitions: int) -> None:
             times = []
             for norm in (1.0, 2.0):
                 model = chosen(MKLSVC(KERNELS, norm=norm), X, y, {"C": COSTS})
-                times.append(seconds(lambda model=model: model.fit(X, y), 1)[0])
+                times.append(seconds(model, X, y, 1))
                 row.append(model.score(X_test, y_test))
             accuracy, spent = easy_mkl(model.kernels_, X, y, X_test, y_test) if easy else (np.nan, np.nan)
             rows.append([*row, accuracy, *times, spent])

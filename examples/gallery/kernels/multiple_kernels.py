@@ -2,8 +2,8 @@
 Which features, which γ? Weights of many kernels
 ================================================
 
-Two of eight features decide. Each feature has three Gaussian kernels of its own, and ``MKLSVC`` finds the weights of all
-24 together with the classifier. With norm 1 few kernels have a weight; with norm 2 all have some.
+Two of eight features decide. Each feature has three Gaussian kernels of its own, and ``MKLSVC`` finds the weights of
+all 24 together with the classifier. With norm 1 few kernels have a weight; with norm 2 all have some.
 """
 
 import matplotlib.pyplot as plt

@@ -224,7 +224,7 @@ def task_of(model: Any) -> str:
 
 
 def kernel_family(text: str) -> str | dict[str, Any]:
-    """Return an entry of the parameter ``kernels``: NAME or NAME:PARAMETER=VALUE,VALUE:PARAMETER=…"""
+    """Return an entry of the parameter ``kernels`` from NAME or NAME:PARAMETER=VALUE,VALUE:PARAMETER=VALUE."""
     name, *parts = text.split(":")
     family: dict[str, Any] = {"kernel": name}
     for part in parts:

@@ -1,4 +1,4 @@
-"""A weighted sum of symmetric matrices, Σ_m weights_m M_m, and the matrices of several kernels, stored while they fit."""
+"""A weighted sum of symmetric matrices, Σ_m weights_m M_m; the matrices of several kernels, stored while they fit."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class CombinedMatrix:
         return partial_product_by_blocks(self, rows, columns, weights)
 
     def magnitudes(self) -> Floats:
-        return np.sqrt(np.asarray(sum(weight * part.magnitudes() ** 2 for weight, part in self.used)))
+        return np.asarray(np.sqrt(sum(weight * part.magnitudes() ** 2 for weight, part in self.used)))
 
     def diagonal_error(self) -> Floats:
         errors = sum(weight * part.diagonal_error() for weight, part in self.used)
@@ -209,7 +209,7 @@ class BaseMatrices:
                 del self._values[unused.pop()]
             source = self.sources[m]
             assert isinstance(source, KernelMatrix)
-            self._values[m] = self._computed(source).values
+            self._values[m] = np.asarray(self._computed(source).values, dtype=np.float64)
 
 
 def _array_of(source: SymmetricMatrix) -> Floats | None:

@@ -7,8 +7,8 @@
                (`problems.combination_certificate`)
 
 With weights of sum 1 (p = 1) most of many kernels get none. So large problems are solved on a sample of the rows
-first, and then for the *active* kernels, those with a weight there. The certificate looks at all kernels, on the support
-vectors alone; those that it misses become active as well.
+first, and then for the *active* kernels, those with a weight there. The certificate looks at all kernels, on the
+support vectors alone; those that it misses become active as well.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from maxmargin.training.trained_model import TrainedModel
 #: The inner gap may be this fraction of the tolerance, or of what the last step has left of the joint gap.
 INNER_SHARE, INNER_SHARE_OF_LAST = 0.3, 0.1
 
-#: Where a step has to be shortened, inner solves are ten times as precise each time, up to this: errors of b enter q_m at
-#: first order, but the gap at second order.
+#: Where a step has to be shortened, inner solves are ten times as precise each time, up to this: errors of b enter q_m
+#: at first order, but the gap at second order.
 LEAST_INNER_SHARE = 1e-7
 
 #: Inner solves start at this fraction of the size of the gradient, and end at the second one.
@@ -208,7 +208,7 @@ class _CombinationFit:
     ) -> None:
         self.subproblems, self.p, self.context, self.steps = subproblems, p, context, steps
         self.scales, self.samples, self.formulation = scales, samples, formulation
-        size, rule = sources[0].size, context.options.stopping
+        rule = context.options.stopping
         self.tolerance = rule.relative_gap or 0.0
         if samples is None:
             self.tolerance = max(self.tolerance, SAMPLE_TOLERANCE)
@@ -330,7 +330,7 @@ class _CombinationFit:
     def _evaluate(self, weights: Floats, share: float | None = None) -> Evaluation:
         """Solve the subproblems at these weights; raise `SolverStoppedError` at a limit.
 
-        Their gap may be as large as this share of the tolerance or, by default, as a part of what the last weights lacked.
+        Their gap may be as large as this share of the tolerance; by default, as a part of what the last weights lacked.
         """
         if self.steps >= self.max_steps and self.best is not None:
             raise SolverStoppedError(Status.SLOW if self.max_steps == MAX_STEPS else Status.MAX_ITERATIONS)
@@ -338,11 +338,12 @@ class _CombinationFit:
         last = self.best.lacking(self.p) if self.best is not None else np.inf
         while True:
             solutions = [self._solved(problem, start) for problem, start in zip(problems, self.starts, strict=True)]
-            self.starts = [one.dual for one in solutions]
+            duals = [one.dual for one in solutions]
+            self.starts = list(duals)
             gradients = [_gradient(problem, one) for problem, one in zip(problems, solutions, strict=True)]
-            solved = list(zip(problems, self.starts, gradients, strict=True))
-            value = sum(problem.value(dual, gradient) for problem, dual, gradient in solved)
-            gap = sum(known_gap(problem, dual, gradient) for problem, dual, gradient in solved)
+            solved = list(zip(problems, duals, gradients, strict=True))
+            value = sum((problem.value(dual, gradient) for problem, dual, gradient in solved), 0.0)
+            gap = sum((known_gap(problem, dual, gradient) for problem, dual, gradient in solved), 0.0)
             worst = max(known_violation(problem, dual, gradient) for problem, dual, gradient in solved)
             size = max(abs(value), abs(value + gap)) if np.isfinite(gap) else abs(value)
             wanted = (INNER_SHARE if share is None else share) * self.tolerance * size
@@ -429,7 +430,8 @@ class _CombinationFit:
             return None
         inactive = np.setdiff1d(np.arange(len(self.scales)), self.active)
         missed = inactive[norms[inactive] > norms[self.active].max()]
-        return missed[np.argsort(-norms[missed])[:MAX_NEW_KERNELS]]
+        largest: Indices = missed[np.argsort(-norms[missed])[:MAX_NEW_KERNELS]]
+        return largest
 
     def _certified(
         self, weights: Floats, solutions: Sequence[Solution]

@@ -36,7 +36,7 @@ def conic_optimum(kernels, X, p, linear, lower, upper, total, kink=0.0):
         factors.append((vectors * np.sqrt(np.maximum(values, 0.0))).T)
     size = 2 * n + count + 1
     q = np.concatenate([-linear, np.full(n, kink), np.zeros(count), [1.0]])
-    eye, zero = np.eye(n), np.zeros((n, n))
+    eye = np.eye(n)
     rows, right, cones = [], [], []
 
     def add(matrix, constant, cone):

@@ -19,7 +19,7 @@ from maxmargin.training import TrainedModel
 
 
 class MKLOneClassSVM(NoveltyDetector, MultipleKernelFunctions):
-    """Estimate the support of the data with a weighted sum of kernels, and learn the weights (multiple kernel learning).
+    """Estimate the support of the data with a weighted sum of kernels whose weights are learned, too.
 
     The weights d of a convex combination Σ d_m K_m minimise the objective of the one-class SVM, ‖d‖_p ≤ 1: they prefer
     the kernels in which the samples are closest to the origin. (With ``norm=1`` that is often a single kernel.)

@@ -26,7 +26,6 @@ from maxmargin.resources import thread_count
 from maxmargin.solvers import StoppingRule
 from maxmargin.training.multiple_kernels import KernelSubproblem, TrainedCombination, train_combination
 
-
 #: The choices of `normalize` besides None.
 NORMALISATIONS = ("trace", "diagonal")
 
@@ -88,6 +87,7 @@ class MultipleKernels(KernelEstimator):
     checkpoint: Any = None
 
     # Set by fit.
+    n_iter_: Any
     kernels_: list[Kernel]
     kernel_weights_: Floats
     kernel_coefficients_: Floats
@@ -256,7 +256,7 @@ def _kernel_matrix(kernel: Kernel, points: Points, threads: int) -> KernelMatrix
 class MultipleKernelFunctions(MultipleKernels, FunctionEstimator):
     """Mixin of regression and novelty detection: subproblems are outputs."""
 
-    def _fit_outputs(  # type: ignore[override]  # of what others take, there is no probability or noise
+    def _fit_outputs(
         self,
         X: Any,
         weights: Floats,

@@ -86,5 +86,6 @@ def second_order_step(weights: Floats, squared: Floats, curvature: Floats) -> Fl
         total=np.ones(1),
     )
     solution = PairwiseSolver(stopping=StoppingRule(violation=STEP_TOLERANCE)).solve(problem, weights)
-    step = np.maximum(solution.dual, 0.0)
-    return step / step.sum()
+    positive = np.maximum(solution.dual, 0.0)
+    step: Floats = positive / positive.sum()
+    return step
