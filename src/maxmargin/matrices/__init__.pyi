@@ -1,6 +1,5 @@
 from .bias_augmented_matrix import BiasAugmentedMatrix
 from .cached_matrix import CachedMatrix
-from .combined_matrix import BaseMatrices, CombinedMatrix
 from .difference_matrix import DifferenceMatrix
 from .float32_row_cache import Float32RowCache, make_row_cache
 from .full_kernel_matrix import FullKernelMatrix
@@ -14,10 +13,8 @@ from .symmetric_matrix import SymmetricMatrix
 
 __all__ = [
     "NON_FINITE_MESSAGE",
-    "BaseMatrices",
     "BiasAugmentedMatrix",
     "CachedMatrix",
-    "CombinedMatrix",
     "DifferenceMatrix",
     "Float32RowCache",
     "FullKernelMatrix",

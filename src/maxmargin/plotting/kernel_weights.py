@@ -47,7 +47,7 @@ class KernelWeightsDisplay(Display):
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
     >>> model = MKLSVC([{"kernel": "rbf", "features": "each"}]).fit(X, X[:, 0] ** 2 > 0.5)
     >>> KernelWeightsDisplay.from_estimator(model).names[0]
-    'Gaussian, γ = 1.3, x0'
+    'Gaussian, γ = 0.82, x0'
     """
 
     weights: Floats = field(repr=False)

@@ -23,7 +23,8 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.backends.optimality import known_gap, known_violation
 from maxmargin.deadline import check_deadline
 from maxmargin.formulations.formulation import Formulation
-from maxmargin.matrices import BaseMatrices, PrecomputedMatrix, SymmetricMatrix
+from maxmargin.matrices import PrecomputedMatrix, SymmetricMatrix
+from maxmargin.matrices.combined_matrix import BaseMatrices
 from maxmargin.problems import Certificate, Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.combination_certificate import certify_combination, dual_norm, squared_norms
 from maxmargin.solvers import SharedCallback, StoppingRule

@@ -101,8 +101,8 @@ class MKLSVC(MultipleKernels, KernelClassifier):
     >>> from maxmargin import MKLSVC
     >>> X = np.random.default_rng(0).normal(size=(100, 3))
     >>> model = MKLSVC([{"kernel": "rbf", "features": "each"}], C=10).fit(X, X[:, 1] ** 2 > 0.5)
-    >>> model.kernel_weights_.round(2).tolist()
-    [0.0, 1.0, 0.0]
+    >>> int(model.kernel_weights_.argmax())
+    1
     """
 
     def __init__(

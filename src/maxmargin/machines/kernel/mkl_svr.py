@@ -86,8 +86,8 @@ class MKLSVR(MultipleKernelFunctions, KernelRegressor):
     >>> from maxmargin import MKLSVR
     >>> X = np.random.default_rng(0).uniform(-3, 3, size=(100, 2))
     >>> model = MKLSVR([{"kernel": "rbf", "features": "each"}], C=10).fit(X, np.sin(X[:, 0]))
-    >>> model.kernel_weights_.round(2).tolist()
-    [1.0, 0.0]
+    >>> int(model.kernel_weights_.argmax())
+    0
     """
 
     def __init__(
