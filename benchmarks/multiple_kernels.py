@@ -8,7 +8,7 @@ Gaussian kernel, "sum" is `SVC` with the mean of the 50 kernels, which evaluates
 
 The second one is the test accuracy on halves of sets of `FOLDER`: a linear kernel and Gaussians with γ of 2⁻⁶ to 2⁶
 times "scale", and one for each feature. C of `MKLSVC`, and λ of EasyMKL with C of its `SVC`, are chosen by five folds
-of the training half. EasyMKL is skipped if MKLpy is not installed (``pip install MKLpy torch``).
+of the training half. EasyMKL is skipped if MKLpy is not installed (``pip install MKLpy torch cvxopt``).
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def easy_mkl(kernels: list[Kernel], X: Any, y: Any, X_test: Any, y_test: Any) ->
 def print_accuracies(folder: Path, repetitions: int) -> None:
     """Print the test accuracy of all methods."""
     try:
-        import MKLpy  # noqa: F401
+        import MKLpy.algorithms  # noqa: F401  # needs torch
     except ImportError as error:
         print(f"without EasyMKL: {error}")
         easy = False

@@ -93,7 +93,7 @@ class TestModels:
         notes = read_notes("m.maxmargin")
         assert (notes["data"], notes["rows"], notes["columns"]) == ("board.csv", SAMPLES, 2)
 
-    @pytest.mark.parametrize("estimator", ESTIMATORS)
+    @pytest.mark.parametrize("estimator", [name for name in ESTIMATORS if not name.startswith("mkl-")])
     def test_every_estimator_resumes_after_a_limit(self, estimator, folder, capsys):
         where = [data_for(estimator), "m.maxmargin"]
         limit = ["--max-seconds", 0] if estimator == "approximate-svc" else ["--max-iter", 1]
@@ -260,6 +260,26 @@ def test_errors_are_one_line(words, message, folder, capsys):
     assert message in err
     assert len(err.strip().splitlines()) == 1
     assert not list(folder.glob("*.maxmargin"))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ("three.npz", "--estimator mkl-svc --kernels linear rbf:gamma=0.1,1 rbf:features=each -C 10 --multi-class ovr"),
+        ("three.npz", "--estimator mkl-svc --kernels poly:degree=1,2:coef0=1 rbf:features=0,2 --norm 2"),
+        ("values.npz", "--estimator mkl-svr --kernels linear rbf:gamma=0.1,1"),
+        ("values.npz", "--estimator mkl-one-class --norm 2 --nu 0.2"),
+    ],
+)
+def test_weights_of_kernels(data, words, folder, capsys):
+    code, _, errors = run(capsys, "train", data, "m.maxmargin", *words.split())
+    assert code == 0, errors
+    model = load("m.maxmargin")
+    assert model.kernel_weights_.sum() == pytest.approx(1.0)
+    assert model.certificate_.relative_gap <= 1e-3
+    code, _, errors = run(capsys, "train", data, "n.maxmargin", "--estimator", "mkl-svr", "--kernels", "rbf:gamma")
+    assert code == 2
+    assert "NAME:PARAMETER=VALUE" in errors
 
 
 def test_overflow_of_the_kernel_is_one_line(folder, capsys):
