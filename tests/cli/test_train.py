@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+from argparse import ArgumentTypeError
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from cli.terminal import Terminal, call
 from maxmargin import LSSVC, SVC, NuSVC, load
-from maxmargin.cli.estimator_options import ESTIMATORS
+from maxmargin.cli.estimator_options import ESTIMATORS, kernel_family
 from maxmargin.cli.main import main
 from maxmargin.datasets import chessboard
 from maxmargin.interchange import read_notes
@@ -272,14 +273,18 @@ def test_errors_are_one_line(words, message, folder, capsys):
     ],
 )
 def test_weights_of_kernels(data, words, folder, capsys):
-    code, _, errors = run(capsys, "train", data, "m.maxmargin", *words.split())
+    code, _, errors = run(capsys, data, "m.maxmargin", *words.split())
     assert code == 0, errors
     model = load("m.maxmargin")
     assert model.kernel_weights_.sum() == pytest.approx(1.0)
     assert model.certificate_.relative_gap <= 1e-3
-    code, _, errors = run(capsys, "train", data, "n.maxmargin", "--estimator", "mkl-svr", "--kernels", "rbf:gamma")
-    assert code == 2
-    assert "NAME:PARAMETER=VALUE" in errors
+
+
+def test_families_of_kernels_are_checked():
+    assert kernel_family("poly:degree=1,2:coef0=1") == {"kernel": "poly", "degree": [1, 2], "coef0": [1.0]}
+    assert kernel_family("rbf:features=each") == {"kernel": "rbf", "features": "each"}
+    with pytest.raises(ArgumentTypeError, match="NAME:PARAMETER=VALUE"):
+        kernel_family("rbf:gamma")
 
 
 def test_overflow_of_the_kernel_is_one_line(folder, capsys):
