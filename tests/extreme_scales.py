@@ -30,13 +30,13 @@ MAX_CPU_SECONDS = 10.0
 #: What an error message about scales must say.
 CLEAR = ("overflow", "scale the", "not finite", "nu is infeasible", "kernel is indefinite", "no positive eigenvalue")
 
-CLASSIFIERS = ("SVC", "NuSVC", "LSSVC", "LinearSVC", "KernelApproximationSVC", "OnlineSVC")
-REGRESSORS = ("SVR", "NuSVR", "LSSVR", "QuantileSVR", "LinearSVR")
-DETECTORS = ("OneClassSVM", "SVDD", "LinearOneClassSVM", "OnlineOneClassSVM")
+CLASSIFIERS = ("SVC", "NuSVC", "LSSVC", "LinearSVC", "KernelApproximationSVC", "OnlineSVC", "MKLSVC")
+REGRESSORS = ("SVR", "NuSVR", "LSSVR", "QuantileSVR", "LinearSVR", "MKLSVR")
+DETECTORS = ("OneClassSVM", "SVDD", "LinearOneClassSVM", "OnlineOneClassSVM", "MKLOneClassSVM")
 ESTIMATORS = (*CLASSIFIERS, *REGRESSORS, *DETECTORS, "RankSVC")
 
-WITHOUT_KERNEL = ("LinearSVC", "LinearSVR", "LinearOneClassSVM")
-WITH_COST = ("SVC", "LSSVC", "LinearSVC", "KernelApproximationSVC", "OnlineSVC", *REGRESSORS, "RankSVC")
+WITHOUT_KERNEL = ("LinearSVC", "LinearSVR", "LinearOneClassSVM", "MKLSVC", "MKLSVR", "MKLOneClassSVM")
+WITH_COST = ("SVC", "MKLSVC", "LSSVC", "LinearSVC", "KernelApproximationSVC", "OnlineSVC", *REGRESSORS, "RankSVC")
 
 
 class EndlessFitError(Exception):

@@ -18,10 +18,14 @@ from maxmargin.estimators import fit_trace, l1_min_c, linear_path, regularizatio
 from maxmargin.estimators.active import active_learner, active_query, importance_weights
 from maxmargin.estimators.online import online_one_class_svm, online_svc
 from maxmargin.feature_maps import distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map
+from maxmargin.kernels import on_features, unit_diagonal
 from maxmargin.machines import structured_svc
 from maxmargin.machines.kernel import (
     lssvc,
     lssvr,
+    mkl_one_class_svm,
+    mkl_svc,
+    mkl_svr,
     nu_svc,
     nu_svr,
     one_class_svm,
@@ -44,6 +48,7 @@ from maxmargin.plotting import (
     convergence,
     decision_regions,
     kernel_matrix,
+    kernel_weights,
     row_cache,
     slack_histogram,
 )
@@ -140,6 +145,7 @@ def test_commands_of_get_started_run(tmp_path):
 
 
 ESTIMATORS = [svc, nu_svc, svr, nu_svr, one_class_svm, quantile_svr, svdd, lssvc, lssvr, rank_svc, transductive_svc]
+ESTIMATORS += [mkl_svc, mkl_svr, mkl_one_class_svm]
 ESTIMATORS += [regularization_path, leave_one_out, error_estimates]
 ESTIMATORS += [linear_svc, linear_svr, linear_one_class_svm, linear_path, kernel_approximation_svc, fit_trace]
 ESTIMATORS += [active_learner, active_query, importance_weights]
@@ -155,11 +161,15 @@ DATASETS += [commonutil, svmutil, liblinearutil, l1_min_c]
 FEATURE_MAPS = [distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map]
 
 
-DISPLAYS = [coefficient_path, convergence, decision_regions, kernel_matrix, path_display, row_cache, slack_histogram]
+DISPLAYS = [coefficient_path, convergence, decision_regions, kernel_matrix, kernel_weights, path_display]
+DISPLAYS += [row_cache, slack_histogram]
+KERNELS = [on_features, unit_diagonal]
 
 
 @pytest.mark.parametrize(
-    "module", [*ESTIMATORS, *DATASETS, *FEATURE_MAPS, *DISPLAYS, solver_comparison], ids=lambda module: module.__name__
+    "module",
+    [*ESTIMATORS, *DATASETS, *FEATURE_MAPS, *DISPLAYS, *KERNELS, solver_comparison],
+    ids=lambda module: module.__name__,
 )
 def test_docstring_examples_run(module):
     found = doctest.testmod(module)

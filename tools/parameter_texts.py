@@ -169,6 +169,7 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     },
     "C": {
         "StructuredSVC": ("float", "Cost of the slack of a sample."),
+        "MKLSVR": ("float", "Cost of an error beyond the tube."),
         "": ("float", "Cost of slack."),
         "SVC": (
             "float",
@@ -242,6 +243,31 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
             "returns the block of values of the rows of X and Z.",
         ),
     },
+    "kernels": {
+        "": (
+            'list, "precomputed" or None',
+            'The kernels: names such as ``"linear"``, kernel objects such as ``Gaussian(0.5)``, functions ``k(X, Z)``, and '
+            'dicts for families, one kernel for each combination of values: ``{"kernel": "rbf", "gamma": [0.1, 1, 10]}``, '
+            '``{"kernel": "rbf", "gamma_factors": [0.5, 1, 2]}`` (times "scale"), ``{"kernel": "linear", "features": [[0, 1], '
+            '[2, 3]]}`` (a list for each group, of numbers or names; ``"each"``), ``"degree"`` and ``"coef0"`` of "poly". '
+            'None: linear, and Gaussians with γ of 1/16, 1/4, 1, 4 and 16 times "scale". ``"precomputed"``: X is a list of '
+            "matrices, or an array of shape (n_samples, n_training_samples, n_kernels).",
+        )
+    },
+    "norm": {
+        "": (
+            "float",
+            "p ≥ 1 of the norm ‖d‖_p ≤ 1 that bounds the weights d of the kernels. 1 gives few kernels a weight; the larger p, "
+            "the more even the weights.",
+        )
+    },
+    "normalize": {
+        "": (
+            '{"trace", "diagonal"}',
+            'Scale of the kernels before they are weighted: "trace" divides each by the mean of its diagonal over the training '
+            'samples, "diagonal" makes k(x, x) = 1 for every sample, None leaves them as they are.',
+        )
+    },
     "degree": {"": ("int", "Degree of the polynomial kernel.")},
     "gamma": {
         "": (
@@ -272,6 +298,11 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
             "float",
             "Tolerance on the relative duality gap: primal − dual ≤ tol · the larger of the two.",
         ),
+        "MKLSVC MKLSVR MKLOneClassSVM": (
+            "float",
+            "Tolerance on the relative duality gap of weights and dual variables together: primal − dual ≤ tol · the larger "
+            "of the two.",
+        ),
         "": ("float", "Tolerance on the violation of the optimality conditions."),
         "LSSVC LSSVR": (
             "float",
@@ -293,6 +324,11 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "cache_size": {
+        "MKLSVC MKLSVR MKLOneClassSVM": (
+            'float or "auto"',
+            'Megabytes for the matrices of the kernels; "auto" is a quarter of the memory available to the process. What does '
+            "not fit is computed again where it is needed.",
+        ),
         "": (
             'float or "auto"',
             'Megabytes for kernel values; "auto" is a quarter of the memory available to the process. Only what is needed '
@@ -342,6 +378,11 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         )
     },
     "multi_class": {
+        "MKLSVC": (
+            '{"ovo", "ovr"}',
+            "Multi-class strategy: a model for each pair of classes, or for each class against the rest, all with the same "
+            "weights of the kernels.",
+        ),
         "SVC": (
             '{"ovo", "ovr", "crammer_singer", "weston_watkins"}',
             "Multi-class strategy: a model for each pair of classes, as in scikit-learn; a model for each class against the "
@@ -364,7 +405,7 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
             '{"ovr", "ovo"}',
             "Shape of ``decision_function`` with more than two classes; training is one-vs-one always.",
         ),
-        "SVC": (
+        "SVC MKLSVC": (
             '{"ovr", "ovo"}',
             'Shape of ``decision_function`` with more than two classes; "ovo" needs ``multi_class="ovo"``.',
         ),
@@ -440,6 +481,7 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     },
     "max_iter": {
         "StructuredSVC": ("int", "Limit on the passes over the samples, −1 for none."),
+        "MKLSVC MKLSVR MKLOneClassSVM": ("int", "Limit on the changes of the weights, −1 for none."),
         "": ("int", "Limit on the iterations of each problem, −1 for none."),
         "RankSVC": ("int", "Limit on the Newton steps, −1 for none."),
         "LSSVC LSSVR": ("int", "Limit on the iterations of conjugate gradients of each problem, −1 for none."),
@@ -452,6 +494,11 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "StructuredSVC": (
             "float",
             "Limit on the time of the whole fit. The model is then valid, and a warning says that it is not optimal.",
+        ),
+        "MKLSVC MKLSVR MKLOneClassSVM": (
+            "float",
+            "Limit on the time of the search for weights; the certificate of what it has found comes after it. The model is "
+            "then valid, and a warning says how far it is.",
         ),
         SEARCHES: (
             "float",
@@ -532,6 +579,12 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
             "callable",
             "Called with the progress (iteration, primal, dual, gap, seconds) up to ten times a second; returning True stops "
             "the fit with a valid model. It never changes the result otherwise. The gap between two passes is an estimate.",
+        ),
+        "MKLSVC MKLSVR MKLOneClassSVM": (
+            "callable",
+            "Called after every change of the weights with the progress (iteration, violation, primal, dual, gap, seconds, "
+            "and active, the number of kernels with a weight); returning True stops the fit with a valid model. It never "
+            "changes the result otherwise.",
         ),
         SEARCHES: (
             "callable",

@@ -3,6 +3,8 @@ from .comparison import Comparison, compare
 from .estimators import (
     LSSVC,
     LSSVR,
+    MKLSVC,
+    MKLSVR,
     SVC,
     SVDD,
     SVR,
@@ -10,6 +12,7 @@ from .estimators import (
     LinearOneClassSVM,
     LinearSVC,
     LinearSVR,
+    MKLOneClassSVM,
     NuSVC,
     NuSVR,
     OneClassSVM,
@@ -41,6 +44,8 @@ __version__: str
 __all__ = [
     "LSSVC",
     "LSSVR",
+    "MKLSVC",
+    "MKLSVR",
     "SVC",
     "SVCCV",
     "SVDD",
@@ -63,6 +68,7 @@ __all__ = [
     "LinearSVCCV",
     "LinearSVR",
     "LinearSVRCV",
+    "MKLOneClassSVM",
     "MulticlassTrace",
     "NuSVC",
     "NuSVR",

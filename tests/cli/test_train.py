@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+from argparse import ArgumentTypeError
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from cli.terminal import Terminal, call
 from maxmargin import LSSVC, SVC, NuSVC, load
-from maxmargin.cli.estimator_options import ESTIMATORS
+from maxmargin.cli.estimator_options import ESTIMATORS, kernel_family
 from maxmargin.cli.main import main
 from maxmargin.datasets import chessboard
 from maxmargin.interchange import read_notes
@@ -96,7 +97,7 @@ class TestModels:
         notes = read_notes("m.maxmargin")
         assert (notes["data"], notes["rows"], notes["columns"]) == ("board.csv", SAMPLES, 2)
 
-    @pytest.mark.parametrize("estimator", ESTIMATORS)
+    @pytest.mark.parametrize("estimator", [name for name in ESTIMATORS if not name.startswith("mkl-")])
     def test_every_estimator_resumes_after_a_limit(self, estimator, folder, capsys):
         where = [data_for(estimator), "m.maxmargin"]
         starts_anew = estimator in ("approximate-svc", "transductive-svc")
@@ -280,6 +281,30 @@ def test_errors_are_one_line(words, message, folder, capsys):
     assert message in err
     assert len(err.strip().splitlines()) == 1
     assert not list(folder.glob("*.maxmargin"))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ("three.npz", "--estimator mkl-svc --kernels linear rbf:gamma=0.1,1 rbf:features=each -C 10 --multi-class ovr"),
+        ("three.npz", "--estimator mkl-svc --kernels poly:degree=1,2:coef0=1 rbf:features=0,2 --norm 2"),
+        ("values.npz", "--estimator mkl-svr --kernels linear rbf:gamma=0.1,1"),
+        ("values.npz", "--estimator mkl-one-class --norm 2 --nu 0.2"),
+    ],
+)
+def test_weights_of_kernels(data, words, folder, capsys):
+    code, _, errors = run(capsys, data, "m.maxmargin", *words.split())
+    assert code == 0, errors
+    model = load("m.maxmargin")
+    assert model.kernel_weights_.sum() == pytest.approx(1.0)
+    assert model.certificate_.relative_gap <= 1e-3
+
+
+def test_families_of_kernels_are_checked():
+    assert kernel_family("poly:degree=1,2:coef0=1") == {"kernel": "poly", "degree": [1, 2], "coef0": [1.0]}
+    assert kernel_family("rbf:features=each") == {"kernel": "rbf", "features": "each"}
+    with pytest.raises(ArgumentTypeError, match="NAME:PARAMETER=VALUE"):
+        kernel_family("rbf:gamma")
 
 
 def test_overflow_of_the_kernel_is_one_line(folder, capsys):

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import maxmargin
-from maxmargin import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR, Status
+from maxmargin import MKLSVC, MKLSVR, SVC, SVDD, SVR, MKLOneClassSVM, NuSVC, NuSVR, OneClassSVM, QuantileSVR, Status
 from maxmargin.kernels import Gaussian
 from reference.data import diabetes, iris, waves, wine
 
@@ -27,6 +27,10 @@ CHECKED = [
     OneClassSVM(),
     QuantileSVR(),
     SVDD(),
+    MKLSVC(tol=1e-8),  # weights and repetitions of samples are compared to 1e-7
+    MKLSVC(norm=2.0, tol=1e-8),
+    MKLSVR(tol=1e-8),
+    MKLOneClassSVM(tol=1e-8),
     SVC(loss="squared_hinge"),
     SVR(loss="squared_epsilon_insensitive"),
 ]

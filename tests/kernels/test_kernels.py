@@ -5,13 +5,16 @@ from scipy import sparse
 from maxmargin.kernels import (
     KERNELS,
     ChiSquared,
+    Combination,
     FunctionKernel,
     Gaussian,
     Laplacian,
     Linear,
+    OnFeatures,
     Points,
     Polynomial,
     Sigmoid,
+    UnitDiagonal,
     make_kernel,
 )  # fmt: skip
 from maxmargin.kernels.points import OBJECT_COST, evaluation_cost
@@ -204,3 +207,66 @@ def test_evaluation_cost_counts_features_and_stored_entries():
     assert evaluation_cost(Points(X)) > 600
     assert 3 * 20 < evaluation_cost(Points(sparse.csr_array(X))) < 100
     assert evaluation_cost(Points.as_given(["a", "b"])) == OBJECT_COST
+
+
+class TestCombination(KernelContract):
+    kernel = pytest.fixture(
+        lambda self: Combination((Gaussian(0.4), Polynomial(2, 0.1, 0.5), Linear()), (0.25, 1.5, 0.0))
+    )
+
+    def expected(self, x, z):
+        return 0.25 * np.exp(-0.4 * ((x - z) ** 2).sum()) + 1.5 * (0.1 * (x @ z) + 0.5) ** 2
+
+    def test_kernels_of_weight_0_are_not_evaluated(self):
+        def fails(X, Z):
+            raise AssertionError
+
+        assert Combination((Linear(), FunctionKernel(fails)), (2.0, 0.0))([[3.0]])[0, 0] == 18.0
+        assert Combination((Linear(), Gaussian(1.0)), (0.0, 0.0))([[3.0]])[0, 0] == 0.0
+
+    def test_double_double_values_are_those_of_float64(self, kernel, X):
+        points = Points(X)
+        extended = kernel.evaluate_extended(points, points)
+        errors = np.abs((extended.high - kernel(X)) + extended.low)
+        assert (errors <= kernel.error_bound(points, points, np.ones(len(X)))[:, None]).all()
+
+    @pytest.mark.parametrize("weights", [(1.0,), (1.0, -1.0), (1.0, np.nan)])
+    def test_weights_are_checked(self, weights):
+        with pytest.raises(ValueError, match="weight"):
+            Combination((Linear(), Gaussian(1.0)), weights)
+
+
+class TestOnFeatures(KernelContract):
+    kernel = pytest.fixture(lambda self: OnFeatures(Gaussian(0.4), [2, 0]))
+
+    def expected(self, x, z):
+        return np.exp(-0.4 * ((x - z)[[0, 2]] ** 2).sum())
+
+    def test_columns_are_checked(self, X):
+        with pytest.raises(ValueError, match="feature 900, counted from 0, but X has"):
+            OnFeatures(Linear(), [900])(X)
+        for features in ([], [-1], [0.5], [1, 1], ["a"]):
+            with pytest.raises(ValueError, match="features"):
+                OnFeatures(Linear(), features)
+
+
+class TestUnitDiagonal(KernelContract):
+    kernel = pytest.fixture(lambda self: UnitDiagonal(Polynomial(3, 0.5, 1.0)))
+
+    def expected(self, x, z):
+        def k(a, b):
+            return (0.5 * (a @ b) + 1.0) ** 3
+
+        return k(x, z) / np.sqrt(k(x, x) * k(z, z))
+
+    def test_diagonal_is_1(self, kernel, X):
+        np.testing.assert_allclose(kernel.diagonal(X), 1.0, rtol=1e-15)
+
+    def test_samples_of_norm_0_have_values_0(self):
+        np.testing.assert_array_equal(UnitDiagonal(Linear())([[0.0], [2.0]]), [[0.0, 0.0], [0.0, 1.0]])
+
+    def test_double_double_values_are_those_of_float64(self, kernel, X):
+        points = Points(X)
+        extended = kernel.evaluate_extended(points, points)
+        errors = np.abs((extended.high - kernel(X)) + extended.low)
+        assert (errors <= kernel.error_bound(points, points, np.ones(len(X)))[:, None]).all()

@@ -18,6 +18,7 @@ from maxmargin.matrices import (
     make_row_cache,
 )
 from maxmargin.matrices.centred_matrix import CentredMatrix, centred
+from maxmargin.matrices.combined_matrix import BaseMatrices, CombinedMatrix
 from maxmargin.matrices.float32_matrix import Float32Matrix
 from maxmargin.matrices.lazy_row_cache import LazyRowCache
 from maxmargin.matrices.numerics import check_finite, inner
@@ -51,6 +52,34 @@ class TestPrecomputedFortranFloat32(MatrixContract):
     def make(self):
         K = np.asfortranarray(Gaussian(0.5)(samples()), dtype=np.float32)
         return PrecomputedMatrix(K), K.astype(float)
+
+
+class TestCombinedMatrix(MatrixContract):
+    def make(self):
+        X = samples()
+        parts = [
+            KernelMatrix(Gaussian(0.5), Points(X)),
+            PrecomputedMatrix(Linear()(X)),
+            KernelMatrix(Linear(), Points(X)),
+        ]
+        return CombinedMatrix(parts, np.array([0.25, 2.0, 0.0])), 0.25 * Gaussian(0.5)(X) + 2.0 * Linear()(X)
+
+
+@pytest.mark.parametrize("rows_of_memory", [0, 2, 3, 100])
+def test_base_matrices_give_the_same_values_in_any_memory(rows_of_memory):
+    X = samples(20)
+    kernels, points = [Gaussian(0.5), Linear(), Gaussian(2.0)], Points(X)
+    base = BaseMatrices([KernelMatrix(kernel, points) for kernel in kernels], rows_of_memory * 8 * 20**2)
+    rows, vector = np.array([3, 17, 0]), np.array([1.0, -2.0, 0.5])
+    for weights in ([0.2, 0.3, 0.5], [0.0, 0.0, 1.0], [0.5, 0.5, 0.0]):
+        expected = sum(weight * kernel(X) for weight, kernel in zip(weights, kernels, strict=True))
+        matrix = base.combined(np.array(weights))
+        np.testing.assert_allclose(matrix.block(np.arange(20), np.arange(20)), expected, rtol=1e-14)
+        np.testing.assert_allclose(matrix.uncached().matvec(np.ones(20)), expected.sum(axis=1), rtol=1e-12)
+        for m, kernel in enumerate(kernels):
+            product = kernel(X[rows]) @ vector
+            np.testing.assert_allclose(base.product(m, rows, vector), product, rtol=1e-12, atol=1e-13)
+            np.testing.assert_allclose(base.part(m, rows).matvec(vector), product, rtol=1e-12, atol=1e-13)
 
 
 class TestFloat32Matrix(MatrixContract):

@@ -42,11 +42,16 @@ ESTIMATORS: dict[str, EstimatorKind] = {
     "svdd": EstimatorKind("SVDD", "novelty"),
     "linear-one-class": EstimatorKind("LinearOneClassSVM", "novelty"),
     "rank-svc": EstimatorKind("RankSVC", "ranking"),
+    "mkl-svc": EstimatorKind("MKLSVC", "classification"),
+    "mkl-svr": EstimatorKind("MKLSVR", "regression"),
+    "mkl-one-class": EstimatorKind("MKLOneClassSVM", "novelty"),
 }
 
 #: Options, and the parameters of estimators that they set.
 PARAMETERS = {
     "--kernel": "kernel",
+    "--kernels": "kernels",
+    "--norm": "norm",
     "-C": "C",
     "--gamma": "gamma",
     "--degree": "degree",
@@ -89,6 +94,15 @@ def add_estimator_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--kernel", metavar="NAME", help="rbf, linear, poly, sigmoid, laplacian, chi_squared or precomputed [rbf]"
     )
+    group.add_argument(
+        "--kernels",
+        type=kernel_family,
+        nargs="+",
+        metavar="KERNEL",
+        help="kernels of mkl-svc, mkl-svr and mkl-one-class, whose weights are learned: linear rbf:gamma=0.1,1,10 "
+        "rbf:features=each poly:degree=2,3 [linear and rbf with five values of gamma]",
+    )
+    group.add_argument("--norm", type=float, metavar="P", help="norm of the weights of --kernels [1]")
     group.add_argument("-C", type=float, metavar="X", help="penalty of slack [1]")
     group.add_argument(
         "-g",
@@ -231,6 +245,21 @@ def task_of(model: Any) -> str:
     if name is None:
         raise ValueError(f"{type(model).__name__} is not available on the command line")
     return ESTIMATORS[name].task
+
+
+def kernel_family(text: str) -> str | dict[str, Any]:
+    """Return an entry of the parameter ``kernels`` from NAME or NAME:PARAMETER=VALUE,VALUE:PARAMETER=VALUE."""
+    name, *parts = text.split(":")
+    family: dict[str, Any] = {"kernel": name}
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if not equals or not value:
+            raise argparse.ArgumentTypeError(f"{text!r} must be NAME:PARAMETER=VALUE,VALUE, such as rbf:gamma=0.1,1")
+        values = [number_or_word(one) for one in value.split(",")]
+        if key in ("degree", "features"):
+            values = [int(one) if isinstance(one, float) and one.is_integer() else one for one in values]
+        family[key] = values[0] if len(values) == 1 and isinstance(values[0], str) else values
+    return family if parts else name
 
 
 def numbers_or_word(text: str) -> float | str | list[float]:

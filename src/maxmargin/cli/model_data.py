@@ -37,7 +37,9 @@ Remark = Callable[[str], None]
 
 def add_ranges_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that scales the samples before the prediction."""
-    parser.add_argument("--ranges", metavar="FILE", help="scale DATA by the ranges that `scale --save` or `train --ranges` wrote")
+    parser.add_argument(
+        "--ranges", metavar="FILE", help="scale DATA by the ranges that `scale --save` or `train --ranges` wrote"
+    )
 
 
 class ModelInput:

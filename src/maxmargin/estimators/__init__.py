@@ -2,7 +2,8 @@
 
     base                 what scikit-learn's interface adds to a machine
     sklearn_callbacks    scikit-learn's callbacks
-    kernel               SVC, NuSVC, SVR, NuSVR, LSSVC, LSSVR, QuantileSVR, OneClassSVM, SVDD, RankSVC, TransductiveSVC
+    kernel               SVC, NuSVC, SVR, NuSVR, LSSVC, LSSVR, QuantileSVR, OneClassSVM, SVDD, MKLSVC, MKLSVR,
+                         MKLOneClassSVM, RankSVC, TransductiveSVC
     linear               LinearSVC, LinearSVR, LinearOneClassSVM, KernelApproximationSVC
     structured           StructuredSVC
     online               OnlineSVC, OnlineOneClassSVM
@@ -20,9 +21,12 @@ Public are the names in `__all__`, under ``maxmargin``.
 from maxmargin.estimators.kernel import (
     LSSVC,
     LSSVR,
+    MKLSVC,
+    MKLSVR,
     SVC,
     SVDD,
     SVR,
+    MKLOneClassSVM,
     NuSVC,
     NuSVR,
     OneClassSVM,
@@ -38,6 +42,8 @@ from maxmargin.estimators.structured import StructuredSVC
 __all__ = [
     "LSSVC",
     "LSSVR",
+    "MKLSVC",
+    "MKLSVR",
     "SVC",
     "SVDD",
     "SVR",
@@ -45,6 +51,7 @@ __all__ = [
     "LinearOneClassSVM",
     "LinearSVC",
     "LinearSVR",
+    "MKLOneClassSVM",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",

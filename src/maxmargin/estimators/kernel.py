@@ -12,6 +12,9 @@ from maxmargin.estimators.left_out_attributes import LeftOutAttributes
 from maxmargin.machines.kernel import (
     lssvc,
     lssvr,
+    mkl_one_class_svm,
+    mkl_svc,
+    mkl_svr,
     nu_svc,
     nu_svr,
     one_class_svm,
@@ -67,6 +70,18 @@ class OneClassSVM(LeftOutAttributes, OutlierDetector, one_class_svm.OneClassSVM)
 
 
 class SVDD(OutlierDetector, svdd.SVDD):  # noqa: D101
+    pass
+
+
+class MKLSVC(Classifier, mkl_svc.MKLSVC):  # noqa: D101
+    pass
+
+
+class MKLSVR(Regressor, mkl_svr.MKLSVR):  # noqa: D101
+    pass
+
+
+class MKLOneClassSVM(OutlierDetector, mkl_one_class_svm.MKLOneClassSVM):  # noqa: D101
     pass
 
 

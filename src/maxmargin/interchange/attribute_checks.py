@@ -123,6 +123,16 @@ def kernel(value: Any, sizes: Sizes) -> bool:
         return False
 
 
+def kernels(value: Any, sizes: Sizes) -> bool:
+    """Check a list of kernels whose parameters are valid."""
+    return isinstance(value, list) and all(one is not None and kernel(one, sizes) for one in value)
+
+
+def certificate(value: Any, sizes: Sizes) -> bool:
+    """Check a certificate of several problems together."""
+    return isinstance(value, Certificate)
+
+
 def classes(value: Any, sizes: Sizes) -> bool:
     """Check an array of at least two different labels."""
     valid = isinstance(value, np.ndarray) and value.ndim == 1 and len(value) >= 2 and value.dtype.kind in "biufUO"

@@ -30,13 +30,29 @@ from maxmargin.formulations.order_ranking import RankSummary
 from maxmargin.formulations.pairwise_ranking import RankGeometry
 from maxmargin.formulations.quantile_regression import QuantileGeometry
 from maxmargin.interchange.errors import ModelFileError
-from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Polynomial, Product, Scaled, Sigmoid, Sum
+from maxmargin.kernels import (
+    ChiSquared,
+    Combination,
+    Gaussian,
+    Laplacian,
+    Linear,
+    OnFeatures,
+    Polynomial,
+    Product,
+    Scaled,
+    Sigmoid,
+    Sum,
+    UnitDiagonal,
+)
 from maxmargin.models.calibration import PlattSigmoid
 from maxmargin.problems import Certificate, Counters, Status
 from maxmargin.training import StoredModel, TrainedLinearModel, TrainedModel
 from maxmargin.training.exact_certificate import ExactCertificate
 
-KERNELS: tuple[Any, ...] = (Linear, Polynomial, Gaussian, Laplacian, ChiSquared, Sigmoid, Sum, Product, Scaled)
+KERNELS: tuple[Any, ...] = (
+    *(Linear, Polynomial, Gaussian, Laplacian, ChiSquared, Sigmoid),
+    *(Sum, Product, Scaled, Combination, OnFeatures, UnitDiagonal),
+)
 _SOLVER_EXPORTS: list[Any] = [getattr(solvers, name) for name in solvers.__all__]
 SOLVERS: tuple[Any, ...] = tuple(filter(is_dataclass, _SOLVER_EXPORTS))
 GEOMETRIES: tuple[Any, ...] = (
@@ -70,7 +86,11 @@ def check_of(hint: Any) -> FieldCheck:
         choices = [check_of(choice) for choice in get_args(hint)]
         return lambda value: any(check(value) for check in choices)
     if get_origin(hint) is tuple:
-        parts = [check_of(part) for part in get_args(hint)]
+        kinds = get_args(hint)
+        if kinds[1:] == (Ellipsis,):
+            check = check_of(kinds[0])
+            return lambda value: isinstance(value, tuple) and all(map(check, value))
+        parts = [check_of(part) for part in kinds]
         return lambda value: (
             isinstance(value, tuple)
             and len(value) == len(parts)

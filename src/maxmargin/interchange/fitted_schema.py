@@ -25,6 +25,10 @@ from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
 from maxmargin.machines.kernel.kernel_estimator import KernelEstimator
 from maxmargin.machines.kernel.lssvc import LSSVC
 from maxmargin.machines.kernel.lssvr import LSSVR
+from maxmargin.machines.kernel.mkl_one_class_svm import MKLOneClassSVM
+from maxmargin.machines.kernel.mkl_svc import MKLSVC
+from maxmargin.machines.kernel.mkl_svr import MKLSVR
+from maxmargin.machines.kernel.multiple_kernels import MultipleKernels
 from maxmargin.machines.kernel.nu_svc import NuSVC
 from maxmargin.machines.kernel.nu_svr import NuSVR
 from maxmargin.machines.kernel.one_class_svm import OneClassSVM
@@ -46,6 +50,7 @@ MACHINES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         *(SVC, NuSVC, LSSVC, SVR, NuSVR, LSSVR, QuantileSVR, OneClassSVM, SVDD, RankSVC, TransductiveSVC),
+        *(MKLSVC, MKLSVR, MKLOneClassSVM),
         *(LinearSVC, LinearSVR, LinearOneClassSVM, KernelApproximationSVC),
     )
 }
@@ -106,6 +111,14 @@ ATTRIBUTES: dict[type, dict[str, Check]] = {
         "n_pairs_": count("ranked"),
         "_models_": check.trained_models("outputs"),
     },
+    MultipleKernels: {
+        "kernels_": check.kernels,
+        "kernel_weights_": floats("kernels"),
+        "kernel_coefficients_": floats("kernels"),
+        "n_iter_": count(),
+        "_joint_certificate_": check.certificate,
+    },
+    MKLOneClassSVM: {"offset_": floats(1)},
     NoiseIntervals: {"noise_scale_": check.noise_scale},
     OneClassSVM: {"offset_": floats(1), "density_marks_": check.density_marks},
     SVDD: {"offset_": check.number},
@@ -214,6 +227,12 @@ def _check_kernel_estimator(model: KernelEstimator, sizes: Sizes) -> None:
     _check_common(model, sizes)
 
 
+def _check_multiple_kernels(model: MultipleKernels, sizes: Sizes) -> None:
+    given = len(model.kernels_)
+    _require(given == (0 if model._precomputed else sizes["kernels"]), "kernels_ and kernel_weights_ differ in length")
+    _require(bool((model.kernel_coefficients_ >= 0).all()), "kernel_coefficients_ must be at least 0")
+
+
 def _check_common(model: Any, sizes: Sizes) -> None:
     jobs = model.n_jobs
     is_integer = isinstance(jobs, Integral) and not isinstance(jobs, bool) and jobs != 0
@@ -246,6 +265,7 @@ def _check_landmarks(model: KernelApproximationSVC, sizes: Sizes) -> None:
 RELATIONS: dict[type, Callable[[Any, Sizes], None]] = {
     KernelEstimator: _check_kernel_estimator,
     KernelClassifier: _check_classifier,
+    MultipleKernels: _check_multiple_kernels,
     KernelApproximationSVC: _check_landmarks,
     LinearEstimator: _check_common,
     RankSVC: lambda model, sizes: _require("ranked" in sizes, "RankSVC has no n_pairs_"),

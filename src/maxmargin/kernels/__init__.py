@@ -4,6 +4,9 @@
 - `radial`: `Gaussian`, `Laplacian`, `ChiSquared`
 - `inner_product`: `Linear`, `Polynomial`, `Sigmoid`
 - `function_kernel`: `FunctionKernel`, a callable k(X, Z) given by the user
+- `combination`: `Combination`, a weighted sum of several kernels
+- `on_features`: `OnFeatures`, a kernel of some of the features
+- `unit_diagonal`: `UnitDiagonal`, a kernel normalised to k(x, x) = 1
 - `points`: `Points`, a view of the samples that kernels compare
 - `rounding`: bounds on the rounding errors of kernel values
 - `device_rows`: samples in the memory of a device, as kernels on the host see them
@@ -22,28 +25,34 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats
+from maxmargin.kernels.combination import Combination
 from maxmargin.kernels.function_kernel import FunctionKernel
 from maxmargin.kernels.inner_product import Linear, Polynomial, Sigmoid
 from maxmargin.kernels.kernel import Kernel, Product, Scaled, Sum
 from maxmargin.kernels.native_kernel import NativeKernel, check_gamma
+from maxmargin.kernels.on_features import OnFeatures
 from maxmargin.kernels.points import Points
 from maxmargin.kernels.radial import ChiSquared, Gaussian, Laplacian
+from maxmargin.kernels.unit_diagonal import UnitDiagonal
 
 __all__ = [
     "KERNELS",
     "ChiSquared",
+    "Combination",
     "FunctionKernel",
     "Gaussian",
     "Kernel",
     "Laplacian",
     "Linear",
     "NativeKernel",
+    "OnFeatures",
     "Points",
     "Polynomial",
     "Product",
     "Scaled",
     "Sigmoid",
     "Sum",
+    "UnitDiagonal",
     "make_kernel",
 ]
 

@@ -1,7 +1,8 @@
 """The support vector machines: parameters, training and prediction, without scikit-learn.
 
     base           parameters, fitted models, certificates, convergence warnings of all machines
-    kernel         SVC, NuSVC, SVR, NuSVR, LSSVC, LSSVR, QuantileSVR, OneClassSVM, SVDD, RankSVC, TransductiveSVC
+    kernel         SVC, NuSVC, SVR, NuSVR, LSSVC, LSSVR, QuantileSVR, OneClassSVM, SVDD, RankSVC,
+                   MKLSVC, MKLSVR, MKLOneClassSVM, TransductiveSVC
     linear         LinearSVC, LinearSVR, LinearOneClassSVM, KernelApproximationSVC
     multiclass     multi-class strategies
     calibration    probabilities and noise estimates by cross-validation

@@ -4,6 +4,7 @@
 - `kernel_matrix`, `precomputed_matrix`, `full_kernel_matrix`: values from a kernel or an array
 - `bias_augmented_matrix`, `centred_matrix`, `signed_matrix`, `scaled_matrix`, `repeated_matrix`, `difference_matrix`,
   `multiclass_matrix`: derived
+- `combined_matrix`: a weighted sum of matrices, and the matrices of several kernels
 - `cached_matrix`, `lazy_row_cache`, `shared_cache_matrix`, `class_kernel_cache`: row caches within a byte budget
 - `float32_row_cache`, `float32_matrix`: float32 rows and values for the block solver
 - `features`, `feature_columns`: rows and columns of explicit features

@@ -9,6 +9,8 @@ its `plot` draws them again on given axes. `CalibrationDisplay` is scikit-learn'
 - `coefficient_path`, `regularization_path`: linear and kernel machines against C
 - `score_grid`: scores of a grid search
 - `feature_relevance`: relevance of features to a kernel with a γ for each
+- `kernel_weights`: weights of kernels that were learned
+- `shares`: bars of shares of a whole
 - `margin_positions`: position of each sample relative to the margin
 - `style`: colours, axes and SVG output
 
@@ -23,6 +25,7 @@ from maxmargin.plotting.convergence import ConvergenceDisplay
 from maxmargin.plotting.decision_regions import DecisionRegionsDisplay
 from maxmargin.plotting.feature_relevance import FeatureRelevanceDisplay
 from maxmargin.plotting.kernel_matrix import KernelMatrixDisplay
+from maxmargin.plotting.kernel_weights import KernelWeightsDisplay
 from maxmargin.plotting.regularization_path import LeaveOneOutDisplay, RegularizationPathDisplay
 from maxmargin.plotting.row_cache import CacheDisplay
 from maxmargin.plotting.score_grid import ScoreGridDisplay
@@ -37,6 +40,7 @@ __all__ = [
     "FeatureRelevanceDisplay",
     "FitAnimation",
     "KernelMatrixDisplay",
+    "KernelWeightsDisplay",
     "LeaveOneOutDisplay",
     "RegularizationPathDisplay",
     "ScoreGridDisplay",

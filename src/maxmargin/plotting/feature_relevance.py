@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.plotting.style import GREY, Display, axes_for, colour, hide_spines
+from maxmargin.plotting.shares import draw_shares
+from maxmargin.plotting.style import Display
 from maxmargin.search.feature_spread import feature_spread
 from maxmargin.search.gradient_search_result import GradientSearchResult
 
@@ -115,23 +116,9 @@ class FeatureRelevanceDisplay(Display):
         -------
         self
         """
-        order = np.argsort(-self.relevance, kind="stable")
-        order = order[self.relevance[order] > 0]
-        shown = order[: self.max_features]
-        ax = axes_for(ax, (6.4, 1.1 + 0.26 * max(3, len(shown))))
-        places = np.arange(len(shown))
-        ax.barh(places, self.relevance[shown], height=0.7, color=colour(0))
-        for place, value in zip(places, self.relevance[shown], strict=True):
-            ax.annotate(f"{value:.1%}", (value, place), xytext=(3, 0), textcoords="offset points", va="center",
-                        fontsize="small", color=GREY)  # fmt: skip
-        ax.set_yticks(places, [self.names[j] for j in shown], fontsize="small")
-        ax.set_ylim(max(len(shown), 1) - 0.4, -0.6)
-        ax.margins(x=0.12)
-        ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-        ax.set(xlabel="relevance", title=self._title(len(shown), len(order)))
+        ax, shown, used = draw_shares(ax, self.relevance, self.names, self.max_features)
+        ax.set(xlabel="relevance", title=self._title(shown, used))
         ax.title.set_fontsize("medium")
-        ax.tick_params(axis="y", length=0)
-        hide_spines(ax)
         return self._drawn_on(ax)
 
     def _title(self, shown: int, used: int) -> str:

@@ -8,6 +8,7 @@ objective_bounds    rigorous bounds on both objective values of a point
 dual_bound          a lower bound on the optimum from a dual vector and its squared norm alone
 losses              the loss of a sample, its derivative and its share of the gap
 l1_certificate      `certify_l1` (public): the same for the penalty Σ |w_j|
+combination_certificate  `certify_combination`: the same for weights of several kernels together with dual vectors
 feasible_start      `feasible_start`, `recorded_start` (public): a feasible point close to a given one
 kinks               the two sides of the slope where the objective has a kink at zero
 split_problem       `SplitProblem`: a problem with kinks as one with two variables in place of one

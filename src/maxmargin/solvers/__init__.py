@@ -6,6 +6,7 @@ linear/         solvers for the linear kernel
 subgradient/    stochastic and batch subgradient methods on the primal of the linear kernel
 linear_system/  least-squares problems
 ranking/        pairwise ranking
+kernel_weights/ steps on the weights of several kernels
 classical/      the methods of the literature: Platt, gradient projection, active set, decomposition, chunking
 qp/             generic solvers of quadratic programs
 stopping        `StoppingRule`, `Callback` (public); trace: `Trace` (public); monitor: limits and progress reports

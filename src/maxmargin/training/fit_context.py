@@ -158,6 +158,11 @@ class FitContext:
             return max(self.cache_budget, MIN_CACHE_BYTES)
         return 8 * size**2 if size <= MAX_FULL_KERNEL_ROWS else default_cache_bytes()
 
+    @property
+    def matrix_bytes(self) -> int:
+        """The memory for the matrices of several kernels."""
+        return default_cache_bytes() if self.cache_budget is None else max(self.cache_budget, MIN_CACHE_BYTES)
+
     def divide_threads(self, X: Any, problems: int) -> tuple[int, int]:
         """Return how many problems on these samples are trained at the same time, and the threads of each."""
         size = X.shape[0]

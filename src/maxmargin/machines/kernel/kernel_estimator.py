@@ -125,7 +125,7 @@ class KernelEstimator(Machine):
             return self._check_device_table(X)
         X = self._check_objects(X, reset=True) if self._takes_objects(X) else self._validate_samples(X, reset=True)
         if self._precomputed:
-            _check_precomputed(X, thread_count(self.n_jobs))
+            check_precomputed(X, thread_count(self.n_jobs))
         return X
 
     def _check_training_data(self, X: Any, y: Any, **about_targets: bool) -> tuple[Any, Any]:
@@ -141,7 +141,7 @@ class KernelEstimator(Machine):
         else:
             X, y = self._validate_pairs(X, y, **about_targets)
         if self._precomputed:
-            _check_precomputed(X, thread_count(self.n_jobs))
+            check_precomputed(X, thread_count(self.n_jobs))
         return X, y
 
     def _check_device_table(self, table: DeviceTable) -> DeviceTable:
@@ -270,7 +270,8 @@ class KernelEstimator(Machine):
         return 1 if own_function or few else thread_count(self.n_jobs)
 
 
-def _check_precomputed(K: Any, threads: int) -> None:
+def check_precomputed(K: Any, threads: int) -> None:
+    """Raise unless a matrix of kernel values is square, symmetric and finite."""
     if K.shape[0] != K.shape[1]:
         raise ValueError(
             "a precomputed kernel matrix must be square, one row and one column per training sample; "
