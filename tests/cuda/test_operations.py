@@ -38,12 +38,13 @@ def solve(of, clusters, steps_per_launch):
         xp.asarray(lower), xp.asarray(upper), None if kink is None else xp.asarray(kink),
         xp.zeros(len(linear), dtype=xp.int8), xp.zeros(len(linear)), xp.ones(len(linear)),
     )  # fmt: skip
-    values, report, middles, reason, total = xp.asarray(matrix.astype(np.float32)), step_report(), (0.0,), PAUSED, 0
+    values, report = xp.asarray(matrix.astype(np.float32)), step_report()
+    middles, members, reason, total = (0.0,), None, PAUSED, 0
     while reason == PAUSED:
         result = pair_steps(
-            values, (gradient, dual, start), box, middles, False, False, 1e-3, steps_per_launch, report, clusters
+            values, (gradient, dual, start), box, middles, members, False, False, 1e-3, steps_per_launch, report, clusters
         )
-        middles, reason, total = result.middles, result.reason, total + result.steps
+        middles, members, reason, total = result.middles, result.members, result.reason, total + result.steps
     assert result.violation <= 1e-3
     assert result.changed == int((dual != 0).sum())
     return gradient.get(), dual.get(), total

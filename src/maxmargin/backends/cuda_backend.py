@@ -113,13 +113,14 @@ class CudaStepper:
             (part.gradient, part.dual, part.start),
             DeviceBox(box.lower, box.upper, box.kink, box.group, box.ridge, box.curvature),
             part.middles,
+            part.members,
             part.singles,
             part.ridged,
             tolerance,
             min(max_steps, STEPS_PER_CHECK),
             self._report,
         )
-        part.middles = result.middles
+        part.middles, part.members = result.middles, result.members
         part.know(result.changed, result.free)
         part.violation = result.violation
         part.totals.iterations += result.steps
