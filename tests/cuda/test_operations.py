@@ -42,7 +42,17 @@ def solve(of, clusters, steps_per_launch):
     middles, members, reason, total = (0.0,), None, PAUSED, 0
     while reason == PAUSED:
         result = pair_steps(
-            values, (gradient, dual, start), box, middles, members, False, False, 1e-3, steps_per_launch, report, clusters
+            values,
+            (gradient, dual, start),
+            box,
+            middles,
+            members,
+            False,
+            False,
+            1e-3,
+            steps_per_launch,
+            report,
+            clusters,
         )
         middles, members, reason, total = result.middles, result.members, result.reason, total + result.steps
     assert result.violation <= 1e-3

@@ -48,7 +48,10 @@ class JointNumpySubproblem(NumpySubproblem):
         chosen = []
         for slot in self.slots():
             best, least = slot[np.argmax(up[slot])], slot[np.argmin(down[slot])]
-            chosen += [best] * (up[best] > -np.inf) + [least] * (down[least] < np.inf and least != best)
+            if up[best] > -np.inf:
+                chosen.append(best)
+            if down[least] < np.inf and least != best:
+                chosen.append(least)
         return np.array(chosen, dtype=np.int64)
 
     def slots(self):

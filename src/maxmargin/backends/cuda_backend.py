@@ -33,8 +33,8 @@ MAX_WHOLE_SIZE = 4096
 #: A subproblem is solved until its violation is this fraction of the violation among all variables: rounds are cheap.
 SUBPROBLEM_TOLERANCE = 0.3
 
-#: Pair steps of one launch, a few milliseconds.
-STEPS_PER_CHECK = 2000
+#: Pair steps of one launch, some milliseconds.
+STEPS_PER_CHECK = 8000
 
 
 @dataclass(frozen=True)

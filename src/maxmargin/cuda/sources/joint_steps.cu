@@ -149,20 +149,24 @@ __device__ __forceinline__ void load_values(float* values, const float* __restri
   }
 }
 
-// Write the dual variable of a member, how far it may move, and what is added to its slopes since the step has begun at `before`.
-__device__ __forceinline__ void set_member(Shared& shared, int at, const Variable& one, const Variable& before) {
-  shared.dual[at] = one.dual, shared.room_up[at] = one.room(1.0), shared.room_down[at] = one.room(-1.0);
-  double growing = 0.0, falling = 0.0;
-#if KINKS  // gradients cancel
-  Variable now = one;
-  now.gradient = before.gradient;
-  growing = now.growing() - before.growing(), falling = now.falling() - before.falling();
+// Write the dual variable of a member, how far it may move, and what is added to its slopes since the step has begun.
+// Without branches: a pair step takes as long as its instructions.
+__device__ __forceinline__ void set_member(Shared& shared, int at, double dual, double lower, double upper) {
+  double room_up = upper - dual, room_down = dual - lower;
+  float grows = 0.0f, falls = 0.0f;
+#if KINKS
+  const double kink = shared.kink[at], before = shared.before[at];
+  if (dual < 0 && kink > 0) room_up = -dual;
+  if (dual > 0 && kink > 0) room_down = dual;
+  grows = (float)((dual < 0 ? kink : -kink) - (before < 0 ? kink : -kink));
+  falls = (float)((dual > 0 ? -kink : kink) - (before > 0 ? -kink : kink));
 #endif
 #if RIDGE
-  growing -= shared.ridge[at] * (one.dual - before.dual), falling -= shared.ridge[at] * (one.dual - before.dual);
+  const float lost = (float)(shared.ridge[at] * (dual - shared.before[at]));
+  grows -= lost, falls -= lost;
 #endif
-  shared.grows[at] = one.flags & kGrows ? (float)growing : -kNever;
-  shared.falls[at] = one.flags & kFalls ? (float)falling : kNever;
+  shared.dual[at] = dual, shared.room_up[at] = room_up, shared.room_down[at] = room_down;
+  shared.grows[at] = dual < upper ? grows : -kNever, shared.falls[at] = dual > lower ? falls : kNever;
 }
 
 // A float and a number below 128, in the order of the float, of which the last seven bits are left out.
@@ -242,39 +246,35 @@ __device__ __forceinline__ int take_pair_steps(Shared& shared, const float* valu
       return taken;
     }
     const float length = (float)step, other[kEach] = {second.x, second.y, second.z, second.w};
+    // The first lane moves the one that grows, the second its partner. A step to a bound or kink ends exactly there.
+    const int at = lane ? j : i;
+    const double dual = shared.dual[at], lower = shared.lower[at], upper = shared.upper[at];
+    double end = lane ? lower : upper;
+    if (KINKS && shared.kink[at] > 0 && (lane ? dual > 0 : dual < 0)) end = 0.0;
+    const double after = step >= (lane ? room_down : room_up) ? end : lane ? dual - step : dual + step;
+    __syncwarp();  // all lanes have read
+    if (lane < 2) set_member(shared, at, after, lower, upper);
 #pragma unroll
     for (int v = 0; v < kEach; ++v) {
       growing[v] -= length * (mine[v] - other[v]);
       falling[v] = KINKS ? falling[v] - length * (mine[v] - other[v]) : growing[v];
     }
-    bool moves = false;
-    __syncwarp();  // all lanes have read the rooms
-    if (lane < 2) {  // the first lane moves the one that grows, the second its partner
-      const int at = lane ? j : i;
-      const double sign = lane ? -1.0 : 1.0, dual = shared.dual[at];
-      Variable one = {0.0, dual, shared.lower[at], shared.upper[at], 0.0, KINKS ? shared.kink[at] : 0.0, 0u}, before = one;
-      one.dual = one.moved(step, sign, step >= (lane ? room_down : room_up));
-      one.set_flags();
-      before.dual = shared.before[at];
-      before.set_flags();
-      set_member(shared, at, one, before);
-      moves = one.dual != dual;
-    }
-    if (!__any_sync(kAll, moves)) {
-      reason = kPrecision;
-      return taken;
-    }
     __syncwarp();
   }
 }
 
-// Write the list of the members that have changed.
-__device__ __forceinline__ void list_changes(Shared& shared) {
+// Write the list of the members that have changed, and return their number. What has come very near to a bound ends there.
+__device__ __forceinline__ int list_changes(Shared& shared) {
   const int lane = threadIdx.x & 31;
   int count = 0;
 #pragma unroll
   for (int v = 0; v < kEach; ++v) {
-    const double change = shared.dual[lane * 4 + v] - shared.before[lane * 4 + v];
+    const double dual = shared.dual[lane * 4 + v], lower = shared.lower[lane * 4 + v], upper = shared.upper[lane * 4 + v];
+    double near = dual;
+    if (isfinite(lower) && fabs(dual - lower) <= BOUND_TOLERANCE * fabs(lower)) near = lower;
+    if (isfinite(upper) && fabs(dual - upper) <= BOUND_TOLERANCE * fabs(upper)) near = upper;
+    shared.dual[lane * 4 + v] = near;
+    const double change = near - shared.before[lane * 4 + v];
     const unsigned changed = __ballot_sync(kAll, change != 0.0);
     if (change != 0.0) {
       const int place = count + __popc(changed & ((1u << lane) - 1));
@@ -284,6 +284,7 @@ __device__ __forceinline__ void list_changes(Shared& shared) {
   }
   shared.row[count + lane] = 0, shared.weight[count + lane] = 0.0;  // the rest of the last batch
   if (lane == 0) shared.rows = count;
+  return count;
 }
 
 // Update the gradient of the variables of a thread by the members that have changed.
@@ -399,7 +400,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) CLUSTER
         }
         member[v].set_flags();
         shared.before[at] = member[v].dual;
-        set_member(shared, at, member[v], member[v]);
+        set_member(shared, at, member[v].dual, member[v].lower, member[v].upper);
       }
     }
     load_values(values, matrix, size, bank, members);
@@ -411,8 +412,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) CLUSTER
       if (reason == kGoesOn) {
         const float target = (float)fmax(0.5 * tolerance, FRACTION * violation);
         taken = take_pair_steps(shared, values, member, middle, target, reason);
-        __syncwarp();
-        list_changes(shared);
+        if (!list_changes(shared)) taken = 0;
         if (lane == 0) shared.middle = middle;
       }
       if (reason == kGoesOn && !taken) reason = kPrecision;
