@@ -22,7 +22,8 @@ def parent(kinked, ridge, C=1.0):
     variables = SimpleNamespace(
         dual=np.zeros(N), gradient=X[:, 0].copy() if kinked else labels / C,
         lower=lower, upper=upper, curvature=np.full(N, 1.0 + ridge), ridge=np.full(N, ridge),
-        kink=np.full(N, 0.1 * kinked), group=np.zeros(N, dtype=np.int32), groups=1, bounded=True, totals=RunningTotals(), threads=1,
+        kink=np.full(N, 0.1 * kinked),
+        group=np.zeros(N, dtype=np.int32), groups=1, bounded=True, totals=RunningTotals(), threads=1,
     )  # fmt: skip
     return variables, Gaussian(0.2)(X, X).astype(np.float32)
 

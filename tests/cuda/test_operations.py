@@ -1,14 +1,18 @@
 """Kernels of the solver on the card, compared with what they stand for."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from maxmargin import SVC
 from maxmargin.backends.array_operations import ArrayOperations, DeviceVariables
+from maxmargin.backends.interface import RunningTotals
 from maxmargin.cuda.device import cupy, is_available
 from maxmargin.cuda.pair_steps import DeviceBox, has_clusters, pair_steps, step_report
 from maxmargin.kernels import Gaussian
 from maxmargin.training import fit_context
+from reference.joint_steps import JointNumpySubproblem
 
 pytestmark = [
     pytest.mark.gpu,
@@ -60,12 +64,26 @@ def solve(of, clusters, steps_per_launch):
     return gradient.get(), dual.get(), total
 
 
+def twin_value(of):
+    """Return the dual objective that joint steps in NumPy reach."""
+    matrix, linear, lower, upper, kink = of
+    variables = SimpleNamespace(
+        dual=np.zeros(len(linear)), gradient=linear, lower=lower, upper=upper, curvature=np.ones(len(linear)),
+        ridge=np.zeros(len(linear)), kink=np.zeros(len(linear)) if kink is None else kink,
+        group=np.zeros(len(linear), dtype=np.int32), groups=1, bounded=True, totals=RunningTotals(), threads=1,
+    )  # fmt: skip
+    twin = JointNumpySubproblem(variables, np.arange(len(linear)), matrix.astype(np.float32))
+    twin.pair_steps(1e-3, 10**6, np.inf)
+    assert twin.violation <= 1e-3
+    return twin.totals.dual_value
+
+
 @pytest.mark.parametrize("kinked", [False, True])
 @pytest.mark.parametrize("n", [1100, 3000])
 def test_pair_steps_of_clusters_and_of_one_block(n, kinked):
     of = problem(n, kinked)
     matrix, linear, lower, upper, kink = of
-    values = []
+    values = [twin_value(of)]
     for clusters in [False, True] if has_clusters(0) else [False]:
         gradient, dual, _ = solve(of, clusters, 10**6)
         assert (lower <= dual).all()

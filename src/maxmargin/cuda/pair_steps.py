@@ -133,7 +133,7 @@ def pair_steps(
         "KINKS": int(box.kink is not None), "RIDGE": int(ridged), "BOUND_TOLERANCE": BOUND_TOLERANCE,
     }  # fmt: skip
     first, second = (*middles, 0.0, 0.0)[:2]
-    arguments = (
+    arguments: tuple[Any, ...] = (
         matrix, np.int32(size), gradient, dual, start, box.lower, box.upper,
         np.uint64(0) if box.kink is None else box.kink, box.group, box.ridge, box.curvature, np.float64(tolerance),
         np.int32(max_steps), np.float64(first),

@@ -34,8 +34,9 @@ struct __align__(16) Offer {
   double gradient, dual, unused;
 };
 
-// Members are numbered lane · 4 + 2 · bank + end, end 0 for those offered to grow; each lane of the first warp has those of
-// a slot, which are offered by the same warps. Rows of the square block are in another order, see `row_of`.
+// Members are in two banks of 64, in turn those that are offered and those of the step before. They are numbered
+// lane · 4 + 2 · bank + end, end 0 for those offered to grow; each lane of the first warp has those of a slot, which are
+// offered by the same warps. Rows of the square block are in another order, see `row_of`.
 struct Shared {
   Offer up[BLOCKS * kWarps], down[BLOCKS * kWarps];
   int variable[kMembers];                                  // -1 for none
