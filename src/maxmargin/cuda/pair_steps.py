@@ -28,9 +28,9 @@ MAX_THREADS, MIN_VARIABLES_PER_THREAD = 1024, 2
 #: The most variables of a thread: beyond that they do not fit into its registers by far.
 MAX_VARIABLES_PER_THREAD = 16
 
-#: From so many variables on, steps are joint, if there is one group, no variable without one, and values are in single
-#: precision. There are 32 warps then.
-MIN_JOINT_SIZE = MIN_CLUSTER_SIZE
+#: From so many variables on, steps are joint, if there is one group, no variable without one, values are in single
+#: precision, and the tolerance is not below this, near which slopes in float32 may not suffice. There are 32 warps then.
+MIN_JOINT_SIZE, MIN_JOINT_TOLERANCE = MIN_CLUSTER_SIZE, 1e-6
 
 #: A joint step ends when the violation of its members is this fraction of that at its start.
 JOINT_FRACTION = 0.4
@@ -127,7 +127,8 @@ def pair_steps(
     """
     xp, (gradient, dual, start), size = cupy(), point, len(point[0])
     shape = Shape.of(size, has_clusters(xp.cuda.runtime.getDevice()) if clusters is None else clusters)
-    joint = size >= MIN_JOINT_SIZE and len(middles) == 1 and not singles and matrix.dtype == np.float32
+    large = size >= MIN_JOINT_SIZE and tolerance >= MIN_JOINT_TOLERANCE
+    joint = large and len(middles) == 1 and not singles and matrix.dtype == np.float32
     constants = {
         "BLOCKS": shape.blocks, "THREADS": shape.threads, "VARIABLES": shape.variables,
         "KINKS": int(box.kink is not None), "RIDGE": int(ridged), "BOUND_TOLERANCE": BOUND_TOLERANCE,
@@ -144,7 +145,7 @@ def pair_steps(
         arguments = *arguments, members, np.int32(fresh), report.pointer
         launch(compiled, (shape.blocks,), (shape.threads,), arguments, JOINT_MEMORY)
     else:
-        value = "float" if matrix.dtype == np.float32 else "double"
+        members, value = None, "float" if matrix.dtype == np.float32 else "double"
         more = {"VALUE": value, "GROUPS": max(1, len(middles)), "SINGLES": int(singles)}
         compiled = kernel("pair_steps", "pair_steps", **more, **constants)
         compiled((shape.blocks,), (shape.threads,), (*arguments, np.float64(second), report.pointer))
