@@ -28,8 +28,8 @@ MAX_THREADS, MIN_VARIABLES_PER_THREAD = 1024, 2
 #: The most variables of a thread: beyond that they do not fit into its registers by far.
 MAX_VARIABLES_PER_THREAD = 16
 
-#: From so many variables on, 32 warps then, steps are joint, if there is one group, no variable without one, values are in
-#: single precision, and the tolerance is not below this, where slopes in float32 may not suffice.
+#: From so many variables on, 32 warps then, steps are joint, if there is one group, no variable without one, values
+#: are in single precision, and the tolerance is not below this, where slopes in float32 may not suffice.
 MIN_JOINT_SIZE, MIN_JOINT_TOLERANCE = MIN_CLUSTER_SIZE, 1e-6
 
 #: A joint step ends when the violation of its members is this fraction of that at its start.
