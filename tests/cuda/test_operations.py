@@ -1,14 +1,18 @@
 """Kernels of the solver on the card, compared with what they stand for."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from maxmargin import SVC
 from maxmargin.backends.array_operations import ArrayOperations, DeviceVariables
+from maxmargin.backends.interface import RunningTotals
 from maxmargin.cuda.device import cupy, is_available
 from maxmargin.cuda.pair_steps import DeviceBox, has_clusters, pair_steps, step_report
 from maxmargin.kernels import Gaussian
 from maxmargin.training import fit_context
+from reference.joint_steps import JointNumpySubproblem
 
 pytestmark = [
     pytest.mark.gpu,
@@ -38,15 +42,40 @@ def solve(of, clusters, steps_per_launch):
         xp.asarray(lower), xp.asarray(upper), None if kink is None else xp.asarray(kink),
         xp.zeros(len(linear), dtype=xp.int8), xp.zeros(len(linear)), xp.ones(len(linear)),
     )  # fmt: skip
-    values, report, middles, reason, total = xp.asarray(matrix.astype(np.float32)), step_report(), (0.0,), PAUSED, 0
+    values, report = xp.asarray(matrix.astype(np.float32)), step_report()
+    middles, members, reason, total = (0.0,), None, PAUSED, 0
     while reason == PAUSED:
         result = pair_steps(
-            values, (gradient, dual, start), box, middles, False, False, 1e-3, steps_per_launch, report, clusters
+            values,
+            (gradient, dual, start),
+            box,
+            middles,
+            members,
+            False,
+            False,
+            1e-3,
+            steps_per_launch,
+            report,
+            clusters,
         )
-        middles, reason, total = result.middles, result.reason, total + result.steps
+        middles, members, reason, total = result.middles, result.members, result.reason, total + result.steps
     assert result.violation <= 1e-3
     assert result.changed == int((dual != 0).sum())
     return gradient.get(), dual.get(), total
+
+
+def twin_value(of):
+    """Return the dual objective that joint steps in NumPy reach."""
+    matrix, linear, lower, upper, kink = of
+    variables = SimpleNamespace(
+        dual=np.zeros(len(linear)), gradient=linear, lower=lower, upper=upper, curvature=np.ones(len(linear)),
+        ridge=np.zeros(len(linear)), kink=np.zeros(len(linear)) if kink is None else kink,
+        group=np.zeros(len(linear), dtype=np.int32), groups=1, bounded=True, totals=RunningTotals(), threads=1,
+    )  # fmt: skip
+    twin = JointNumpySubproblem(variables, np.arange(len(linear)), matrix.astype(np.float32))
+    twin.pair_steps(1e-3, 10**6, np.inf)
+    assert twin.violation <= 1e-3
+    return twin.totals.dual_value
 
 
 @pytest.mark.parametrize("kinked", [False, True])
@@ -54,7 +83,7 @@ def solve(of, clusters, steps_per_launch):
 def test_pair_steps_of_clusters_and_of_one_block(n, kinked):
     of = problem(n, kinked)
     matrix, linear, lower, upper, kink = of
-    values = []
+    values = [twin_value(of)]
     for clusters in [False, True] if has_clusters(0) else [False]:
         gradient, dual, _ = solve(of, clusters, 10**6)
         assert (lower <= dual).all()

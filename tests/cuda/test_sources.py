@@ -2,13 +2,10 @@
 
 import ctypes
 from importlib.metadata import PackageNotFoundError, files
-from pathlib import Path
 
 import pytest
 
-import maxmargin.cuda
-
-SOURCES = Path(maxmargin.cuda.__file__).parent / "sources"
+from maxmargin.cuda.modules import source_text
 
 VARIANTS = [
     *(
@@ -59,6 +56,16 @@ VARIANTS = [
             ("double", 8, 2, 1, 1),
         ]
     ),
+    *(
+        (
+            "joint_steps",
+            {
+                "BLOCKS": blocks, "THREADS": threads, "VARIABLES": 3, "KINKS": kinks, "RIDGE": kinks, "FRACTION": 0.4,
+                "BOUND_TOLERANCE": 1e-14,
+            },
+        )
+        for blocks, threads, kinks in [(1, 1024, 0), (1, 1024, 1), (8, 256, 0), (8, 256, 1)]
+    ),
     ("variables", {"KINKS": 0}),
     ("variables", {"KINKS": 1}),
 ]  # fmt: skip
@@ -98,7 +105,7 @@ COMPILED = [
 def test_compiles(nvrtc, source, parameters, architecture, tmp_path):
     # The header of half precision is a part of CuPy and of the toolkit; its types are all that is needed here.
     (tmp_path / "cuda_fp16.h").write_text("struct alignas(2) __half { unsigned short bits; };")
-    text = (SOURCES / f"{source}.cu").read_bytes()
+    text = source_text(f"{source}.cu").encode()
     options = ["--std=c++17", f"--gpu-architecture={architecture}", f"--include-path={tmp_path}"]
     options += [f"-D{key}={value}" for key, value in parameters.items()]
     program, size = ctypes.c_void_p(), ctypes.c_size_t()

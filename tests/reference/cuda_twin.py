@@ -31,6 +31,7 @@ from maxmargin.kernels.formula import OuterFunction, Term
 from maxmargin.machines import devices
 from maxmargin.machines.validation import device_arrays
 from maxmargin.search import device_trials
+from reference.joint_steps import JointNumpySubproblem, are_joint
 
 #: The modules that ask for CuPy.
 MODULES = [
@@ -363,7 +364,7 @@ def in_host_memory(array):
 
 def take_pair_steps(part, tolerance, max_steps, max_seconds):
     """Take pair steps in NumPy."""
-    kind = PreciseNumpySubproblem if part.precise else NumpySubproblem
+    kind = JointNumpySubproblem if are_joint(part) else PreciseNumpySubproblem if part.precise else NumpySubproblem
     steps = kind(_Parent(part), np.arange(part.active), in_host_memory(part.values))
     reason = steps.pair_steps(tolerance, max_steps, max_seconds)
     part.dual[:], part.gradient[:], part.violation = steps.dual, steps.gradient, steps.violation

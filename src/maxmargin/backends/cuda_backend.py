@@ -33,8 +33,8 @@ MAX_WHOLE_SIZE = 4096
 #: A subproblem is solved until its violation is this fraction of the violation among all variables: rounds are cheap.
 SUBPROBLEM_TOLERANCE = 0.3
 
-#: Pair steps of one launch, a few milliseconds.
-STEPS_PER_CHECK = 2000
+#: Pair steps of one launch, some milliseconds.
+STEPS_PER_CHECK = 8000
 
 
 @dataclass(frozen=True)
@@ -113,13 +113,14 @@ class CudaStepper:
             (part.gradient, part.dual, part.start),
             DeviceBox(box.lower, box.upper, box.kink, box.group, box.ridge, box.curvature),
             part.middles,
+            part.members,
             part.singles,
             part.ridged,
             tolerance,
             min(max_steps, STEPS_PER_CHECK),
             self._report,
         )
-        part.middles = result.middles
+        part.middles, part.members = result.middles, result.members
         part.know(result.changed, result.free)
         part.violation = result.violation
         part.totals.iterations += result.steps

@@ -38,6 +38,8 @@ class DeviceSubproblem:
         The dual vector when the subproblem was opened.
     middles : tuple of float
         The middle of the gradient interval of each group, as of the last step.
+    members : object
+        What the stepper leaves to its next call; None where nothing that it knows holds.
     """
 
     def __init__(self, state: Any, working_set: Any, values: Any, part: Part, middles: tuple[float, ...]) -> None:
@@ -50,6 +52,7 @@ class DeviceSubproblem:
         self.precise = values.dtype == np.float64
         self.active, self.violation = len(working_set), np.inf
         self.middles = middles
+        self.members: Any = None
         self._changed: int | None = None
         self._free: int | None = None
 
@@ -82,7 +85,7 @@ class DeviceSubproblem:
             change, dual = self.xp.asarray(equations.change), self.xp.asarray(equations.dual)
             self.gradient -= change @ self.values[free].astype(np.float64)
             self.gradient[free] -= self.variables.ridge[free] * change
-            self.dual[free] = dual
+            self.dual[free], self.members = dual, None
             self.know(None, None)
             self.totals.dual_value += equations.gain
         return work

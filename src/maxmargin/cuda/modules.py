@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -9,12 +10,17 @@ from typing import Any
 from maxmargin.cuda.device import cupy
 
 
+def source_text(name: str) -> str:
+    """Return a source file with the files that it includes."""
+    text = files("maxmargin.cuda").joinpath("sources", name).read_text(encoding="utf-8")
+    return re.sub(r'^#include "(.+)"$', lambda match: source_text(match[1]), text, flags=re.MULTILINE)
+
+
 @lru_cache(maxsize=256)
 def kernel(source: str, name: str, **parameters: object) -> Any:
     """Return a function of a source file, compiled with these values of its compile-time parameters."""
-    text = files("maxmargin.cuda").joinpath("sources", f"{source}.cu").read_text(encoding="utf-8")
     options = ("--std=c++17", *(f"-D{key}={value}" for key, value in parameters.items()))
-    return cupy().RawModule(code=text, options=options, backend="nvrtc").get_function(name)
+    return cupy().RawModule(code=source_text(f"{source}.cu"), options=options, backend="nvrtc").get_function(name)
 
 
 def launch(

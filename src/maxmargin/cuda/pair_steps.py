@@ -1,4 +1,7 @@
-"""Pair steps on the square block of a working set, by one block of threads or a cluster of blocks."""
+"""Pair steps on the square block of a working set, by one block of threads or a cluster of blocks.
+
+On large working sets they are joint steps: many pair steps between two exchanges of all multiprocessors.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.cuda.device import cupy
-from maxmargin.cuda.modules import kernel
+from maxmargin.cuda.modules import kernel, launch
 from maxmargin.cuda.report import Report
 from maxmargin.precision import BOUND_TOLERANCE
 
@@ -25,8 +28,19 @@ MAX_THREADS, MIN_VARIABLES_PER_THREAD = 1024, 2
 #: The most variables of a thread: beyond that they do not fit into its registers by far.
 MAX_VARIABLES_PER_THREAD = 16
 
-#: Where the report of a launch has the middle of each of two groups, and after the results two counts of each block.
-MIDDLES, COUNTS = 4, 6
+#: From so many variables on, 32 warps then, steps are joint, if there is one group, no variable without one, values
+#: are in single precision, and the tolerance is not below this, where slopes in float32 may not suffice.
+MIN_JOINT_SIZE, MIN_JOINT_TOLERANCE = MIN_CLUSTER_SIZE, 1e-6
+
+#: A joint step ends when the violation of its members is this fraction of that at its start.
+JOINT_FRACTION = 0.4
+
+#: The shared memory for the matrix between 128 members, with four columns to spare, and the numbers that a launch of
+#: joint steps leaves to the next: the members that stay, and which half of all the next ones are.
+JOINT_MEMORY, CARRIED = 128 * 132 * 4, 64 + 1
+
+#: Where the report of a launch has the middle of each of two groups, and three numbers of each block.
+MIDDLES, BLOCKS = 3, 5
 
 
 class DeviceBox(NamedTuple):
@@ -41,7 +55,10 @@ class DeviceBox(NamedTuple):
 
 
 class PairResult(NamedTuple):
-    """What a call of `pair_steps` returns; `changed` and `free` are numbers of variables."""
+    """What a call of `pair_steps` returns; `changed` and `free` are numbers of variables.
+
+    `middles` and `members` are for the next call on the same subproblem.
+    """
 
     violation: float
     gain: float
@@ -50,6 +67,7 @@ class PairResult(NamedTuple):
     changed: int
     free: int
     middles: tuple[float, ...]
+    members: Any
 
 
 class Shape(NamedTuple):
@@ -83,7 +101,7 @@ def max_variables() -> int:
 
 def step_report() -> Report:
     """Return memory for the results of calls of `pair_steps`, one after the other."""
-    return Report(COUNTS + 2 * CLUSTER_BLOCKS)
+    return Report(BLOCKS + 3 * CLUSTER_BLOCKS)
 
 
 def pair_steps(
@@ -91,6 +109,7 @@ def pair_steps(
     point: tuple[Any, Any, Any],
     box: DeviceBox,
     middles: tuple[float, ...],
+    members: Any,
     singles: bool,
     ridged: bool,
     tolerance: float,
@@ -101,27 +120,37 @@ def pair_steps(
     """Take pair steps until the violation is within the tolerance.
 
     `point` are gradient and dual vector, which are changed, and a dual vector to count changes from. `middles` are
-    those of the gradient interval of each group, at first of all variables, then of the call before. `clusters`
-    chooses between a cluster of blocks and one block; by default a cluster where the GPU has them.
+    those of the gradient interval of each group, at first of all variables, then of the call before; `members` is None
+    at first and after any other change of the point. Joint steps that have begun are finished: up to 127 pair steps
+    beyond `max_steps`. `clusters` chooses between a cluster of blocks and one block; by default a cluster where the GPU
+    has them.
     """
-    xp, (gradient, dual, start), groups = cupy(), point, len(middles)
-    size = len(dual)
+    xp, (gradient, dual, start), size = cupy(), point, len(point[0])
     shape = Shape.of(size, has_clusters(xp.cuda.runtime.getDevice()) if clusters is None else clusters)
-    compiled = kernel(
-        "pair_steps", "pair_steps", VALUE="float" if matrix.dtype == np.float32 else "double", BLOCKS=shape.blocks,
-        THREADS=shape.threads, VARIABLES=shape.variables, GROUPS=max(1, groups), SINGLES=int(singles),
-        KINKS=int(box.kink is not None), RIDGE=int(ridged), BOUND_TOLERANCE=BOUND_TOLERANCE,
-    )  # fmt: skip
+    large = size >= MIN_JOINT_SIZE and tolerance >= MIN_JOINT_TOLERANCE
+    joint = large and len(middles) == 1 and not singles and matrix.dtype == np.float32
+    constants = {
+        "BLOCKS": shape.blocks, "THREADS": shape.threads, "VARIABLES": shape.variables,
+        "KINKS": int(box.kink is not None), "RIDGE": int(ridged), "BOUND_TOLERANCE": BOUND_TOLERANCE,
+    }  # fmt: skip
     first, second = (*middles, 0.0, 0.0)[:2]
-    arguments = (
+    arguments: tuple[Any, ...] = (
         matrix, np.int32(size), gradient, dual, start, box.lower, box.upper,
         np.uint64(0) if box.kink is None else box.kink, box.group, box.ridge, box.curvature, np.float64(tolerance),
-        np.int32(max_steps), np.float64(first), np.float64(second), report.pointer,
+        np.int32(max_steps), np.float64(first),
     )  # fmt: skip
-    compiled((shape.blocks,), (shape.threads,), arguments)
+    if joint:
+        compiled = kernel("joint_steps", "joint_steps", FRACTION=JOINT_FRACTION, **constants)
+        fresh, members = members is None, xp.empty(CARRIED, dtype=np.int32) if members is None else members
+        arguments = *arguments, members, np.int32(fresh), report.pointer
+        launch(compiled, (shape.blocks,), (shape.threads,), arguments, JOINT_MEMORY)
+    else:
+        members, value = None, "float" if matrix.dtype == np.float32 else "double"
+        more = {"VALUE": value, "GROUPS": max(1, len(middles)), "SINGLES": int(singles)}
+        compiled = kernel("pair_steps", "pair_steps", **more, **constants)
+        compiled((shape.blocks,), (shape.threads,), (*arguments, np.float64(second), report.pointer))
     numbers = report.read().tolist()
-    violation, gain, steps, reason = numbers[:MIDDLES]
-    counts = numbers[COUNTS : COUNTS + 2 * shape.blocks]
-    changed, free = int(sum(counts[0::2])), int(sum(counts[1::2]))
-    after = tuple(numbers[MIDDLES : MIDDLES + groups])
-    return PairResult(violation, gain, int(steps), int(reason), changed, free, after)
+    violation, steps, reason = numbers[:MIDDLES]
+    after, blocks = tuple(numbers[MIDDLES : MIDDLES + len(middles)]), numbers[BLOCKS : BLOCKS + 3 * shape.blocks]
+    changed, free, gain = (sum(blocks[k::3]) for k in range(3))
+    return PairResult(violation, gain, int(steps), int(reason), int(changed), int(free), after, members)

@@ -13,33 +13,9 @@
 // block), VARIABLES (per thread), GROUPS (1 or 2), SINGLES (whether variables without a group exist), KINKS, RIDGE,
 // BOUND_TOLERANCE.
 
-constexpr int kWarps = THREADS / 32, kSlots = BLOCKS * kWarps, kSlotsPerLane = (kSlots + 31) / 32;
-constexpr unsigned kAll = 0xffffffffu, kNotFinite = 0xffffffffu;
-#define kInfinity __longlong_as_double(0x7ff0000000000000LL)
+#include "working_set.cuh"
 
-enum Reason { kOptimal = 0, kPaused = 2, kUnbounded = 3, kPrecision = 4 };
-enum Flags : unsigned { kGrows = 1, kFalls = 2, kPositive = 4, kNegative = 8, kSecondGroup = 16, kSingle = 32 };
-
-__device__ __forceinline__ unsigned ordered(float x) {  // the order of floats, 0 for none
-  const unsigned u = __float_as_uint(x);
-  return u ^ (u >> 31 ? 0xffffffffu : 0x80000000u);
-}
-
-__device__ __forceinline__ int block_of_cluster() {
-#if BLOCKS > 1
-  return blockIdx.x % BLOCKS;
-#else
-  return 0;
-#endif
-}
-
-__device__ __forceinline__ void barrier() {
-#if BLOCKS > 1
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-#else
-  __syncthreads();
-#endif
-}
+constexpr int kSlots = BLOCKS * kWarps, kSlotsPerLane = (kSlots + 31) / 32;
 
 // What is known of a variable of the working set that may change: its key (0 for none) and number, the slope of the
 // objective towards the step, the dual variable, the room to its bound, and the curvature.
@@ -48,12 +24,6 @@ struct __align__(16) Candidate {
   int variable;
   double slope, dual, room, curvature, unused;
 };
-
-#if BLOCKS > 1
-__device__ __forceinline__ void store_remote(unsigned at, double x, double y) {
-  asm volatile("st.shared::cluster.v2.f64 [%0], {%1, %2};" ::"r"(at), "d"(x), "d"(y) : "memory");
-}
-#endif
 
 // Offer the best candidate of each warp to all blocks. `brief` leaves out all but key, number and slope.
 __device__ __forceinline__ void offer(Candidate (&slots)[kSlots], const Candidate& own, bool brief) {
@@ -70,10 +40,7 @@ __device__ __forceinline__ void offer(Candidate (&slots)[kSlots], const Candidat
     all.curvature = __shfl_sync(kAll, own.curvature, winner);
   }
   if (lane < BLOCKS) {
-    unsigned at;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
-                 : "=r"(at)
-                 : "r"((unsigned)__cvta_generic_to_shared(slot)), "r"(lane));
+    const unsigned at = remote_address(slot, lane);
     store_remote(at, __hiloint2double(all.variable, (int)best), all.slope);
     if (!brief) {
       store_remote(at + 16, all.dual, all.room);
@@ -100,64 +67,6 @@ __device__ __forceinline__ Candidate winner_of(const Candidate (&slots)[kSlots])
   at = __shfl_sync(kAll, at, __ffs(__ballot_sync(kAll, key == best)) - 1);
   return slots[at];
 }
-
-// A variable of the working set, in the registers of a thread; variables beyond its end can neither grow nor fall.
-struct Variable {
-  double gradient, dual, lower, upper, diagonal, kink;
-  unsigned flags;
-
-  __device__ __forceinline__ void set_flags() {
-    flags &= kSecondGroup | kSingle;
-    if (dual < upper) flags |= kGrows;
-    if (dual > lower) flags |= kFalls;
-    if (dual > 0) flags |= kPositive;
-    if (dual < 0) flags |= kNegative;
-  }
-
-  // The slope of the objective when the variable grows, and when it falls.
-  __device__ __forceinline__ double growing() const {
-#if KINKS
-    return flags & kNegative ? gradient + kink : gradient - kink;
-#else
-    return gradient;
-#endif
-  }
-
-  __device__ __forceinline__ double falling() const {
-#if KINKS
-    return flags & kPositive ? gradient - kink : gradient + kink;
-#else
-    return gradient;
-#endif
-  }
-
-  // How far it may move up (sign 1) or down (sign −1) before its bound or kink.
-  __device__ __forceinline__ double room(double sign) const {
-#if KINKS
-    if (dual * sign < 0 && kink > 0) return fabs(dual);
-#endif
-    return sign > 0 ? upper - dual : dual - lower;
-  }
-
-  // Its value after a step; a step to a bound ends exactly there, and one that ends very near to a bound, too.
-  __device__ __forceinline__ double moved(double step, double sign, bool to_bound) const {
-#if KINKS
-    if (to_bound && dual * sign < 0 && kink > 0) return 0.0;
-#endif
-    if (to_bound) return sign > 0 ? upper : lower;
-    const double value = dual + sign * step;
-    if (isfinite(upper) && fabs(value - upper) <= BOUND_TOLERANCE * fabs(upper)) return upper;
-    if (isfinite(lower) && fabs(value - lower) <= BOUND_TOLERANCE * fabs(lower)) return lower;
-    return value;
-  }
-
-  __device__ __forceinline__ bool is_free() const {
-#if KINKS
-    if (dual == 0.0 && kink != 0.0) return false;
-#endif
-    return (flags & kGrows) && (flags & kFalls);
-  }
-};
 
 // What the warps offer each other in a step.
 struct Offers {
@@ -250,31 +159,21 @@ __device__ __forceinline__ void load_row(VALUE (&values)[VARIABLES], const VALUE
   for (int v = 0; v < VARIABLES; ++v) values[v] = first + v * THREADS < size ? __ldg(from + first + v * THREADS) : VALUE(0);
 }
 
-// middle, of each group, is that of the launch before. result, in host memory: violation, gain, steps, reason, middle of each
-// of two groups, then of each block the number of variables that differ from `start` and of free ones.
-extern "C" __global__ void __launch_bounds__(THREADS)
-#if BLOCKS > 1
-    __cluster_dims__(BLOCKS, 1, 1)
-#endif
-        pair_steps(const VALUE* __restrict__ matrix, int size, double* __restrict__ gradient, double* __restrict__ dual,
+// middle, of each group, is that of the launch before. result, in host memory: violation, steps, reason, middle of each
+// of two groups, then three numbers of each block.
+extern "C" __global__ void __launch_bounds__(THREADS) CLUSTER
+    pair_steps(const VALUE* __restrict__ matrix, int size, double* __restrict__ gradient, double* __restrict__ dual,
                    const double* __restrict__ start, const double* __restrict__ lower, const double* __restrict__ upper,
                    const double* __restrict__ kink, const signed char* __restrict__ group,
                    const double* __restrict__ ridge, const double* __restrict__ diagonal, double tolerance,
                    int max_steps, double first_middle, double second_middle, double* __restrict__ result) {
   __shared__ Offers offers;
   const int first = block_of_cluster() * THREADS * VARIABLES + threadIdx.x;
+  const WorkingSet set = {size, gradient, dual, start, lower, upper, kink, diagonal, group};
   Variable own[VARIABLES];
 #pragma unroll
-  for (int v = 0; v < VARIABLES; ++v) {
-    const int k = first + v * THREADS;
-    const bool valid = k < size;
-    own[v] = {valid ? gradient[k] : 0.0, valid ? dual[k] : 0.0,     valid ? lower[k] : 0.0,
-              valid ? upper[k] : 0.0,    valid ? diagonal[k] : 0.0, KINKS && valid ? kink[k] : 0.0, 0u};
-    const int g = valid ? group[k] : 0;
-    own[v].flags = g == 1 ? kSecondGroup : g < 0 ? kSingle : 0u;
-    own[v].set_flags();
-  }
-  double middle[GROUPS], violation = -kInfinity, gain = 0.0;
+  for (int v = 0; v < VARIABLES; ++v) own[v] = set.load(first + v * THREADS);
+  double middle[GROUPS], violation = -kInfinity;
 #pragma unroll
   for (int c = 0; c < GROUPS; ++c) middle[c] = c ? second_middle : first_middle;
   int steps = 0, reason = kOptimal;
@@ -355,25 +254,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #endif
       }
     }
-    gain += step * (slope - 0.5 * step * curvature);
     ++steps;
   }
-  int changed = 0, free_count = 0;
+  set.store(own, first, result + 5 + 3 * block_of_cluster());
+  if (threadIdx.x == 0 && block_of_cluster() == 0) {
+    result[0] = violation, result[1] = steps, result[2] = reason;
 #pragma unroll
-  for (int v = 0; v < VARIABLES; ++v) {
-    const int k = first + v * THREADS;
-    const bool valid = k < size;
-    if (valid) gradient[k] = own[v].gradient, dual[k] = own[v].dual;
-    changed += __syncthreads_count(valid && own[v].dual != start[k]);
-    free_count += __syncthreads_count(valid && own[v].is_free());
-  }
-  if (threadIdx.x == 0) {
-    double* counts = result + 6 + 2 * block_of_cluster();
-    counts[0] = changed, counts[1] = free_count;
-    if (block_of_cluster() == 0) {
-      result[0] = violation, result[1] = gain, result[2] = steps, result[3] = reason;
-#pragma unroll
-      for (int c = 0; c < GROUPS; ++c) result[4 + c] = middle[c];
-    }
+    for (int c = 0; c < GROUPS; ++c) result[3 + c] = middle[c];
   }
 }

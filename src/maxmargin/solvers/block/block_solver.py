@@ -299,7 +299,7 @@ class _BlockRun:
             self._check_limits()
             # The loop returns early for the clock, observers and the gap. All decisions depend on the count of steps
             # alone; when it is reached, a call without steps brings the violation up to date.
-            left = int(due) - totals.iterations
+            left = max(0, int(due) - totals.iterations)  # a backend may take more steps than it was asked for
             reason = subproblem.pair_steps(target, self._steps(left), self.monitor.time_slice())
             if reason is not StopReason.PAUSED:
                 return reason
