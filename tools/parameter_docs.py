@@ -17,7 +17,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from maxmargin import estimators
+from maxmargin import StructuredSVC, estimators
 from maxmargin.search import estimators as search_estimators
 from tools.parameter_texts import TABLE
 
@@ -72,6 +72,7 @@ def main(arguments: list[str]) -> int:
     """Check or rewrite the docstrings; return the exit code."""
     outdated = []
     found = [(name, getattr(package, name)) for package in (estimators, search_estimators) for name in package.__all__]
+    found.append(("StructuredSVC", StructuredSVC))
     for name, estimator in found:
         path = Path(inspect.getfile(machine_of(estimator)))
         source = path.read_text(encoding="utf-8")

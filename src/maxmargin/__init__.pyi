@@ -20,7 +20,6 @@ from .estimators import (
     OnlineSVC,
     QuantileSVR,
     RankSVC,
-    StructuredSVC,
     TransductiveSVC,
 )
 from .estimators.active.active_learner import ActiveLearner
@@ -31,6 +30,7 @@ from .estimators.kernel_rfe import KernelRFE
 from .estimators.l1_min_c import l1_min_c
 from .estimators.linear_path import LinearPath, linear_path
 from .estimators.regularization_path import RegularizationPath, regularization_path
+from .estimators.structured import StructuredSVC
 from .interchange import load, save
 from .problems import Certificate, DualProblem, Progress, Solution, Status, certify
 from .search import GradientSearchResult, GridSearchResult, gradient_search, grid_search, hyperparameter_gradient

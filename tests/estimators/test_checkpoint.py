@@ -352,8 +352,8 @@ def test_samples_that_are_not_numbers(file):
 
 
 def test_the_parameters_are_those_of_scikit_learn(file, tmp_path):
-    names = {name for name in estimators.__all__ if not name.startswith("Online")}
-    for name in names:
+    without = {"OnlineSVC", "OnlineOneClassSVM", "TransductiveSVC", "MKLSVC", "MKLSVR", "MKLOneClassSVM"}
+    for name in set(estimators.__all__) - without:
         model = getattr(estimators, name)(checkpoint=file, checkpoint_seconds=5.0)
         assert clone(model).get_params()["checkpoint"] == file
         assert pickle.loads(pickle.dumps(model)).checkpoint_seconds == 5.0

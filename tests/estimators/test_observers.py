@@ -10,6 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from maxmargin import (
     LSSVC,
     LSSVR,
+    MKLSVC,
+    MKLSVR,
     SVC,
     SVDD,
     SVR,
@@ -17,6 +19,7 @@ from maxmargin import (
     LinearOneClassSVM,
     LinearSVC,
     LinearSVR,
+    MKLOneClassSVM,
     NuSVC,
     NuSVR,
     OneClassSVM,
@@ -67,6 +70,9 @@ CASES = {
     "one_class_svm large": (OneClassSVM(nu=0.2, probability=True), X_LARGE, None),
     "svdd": (SVDD(nu=0.2), X_TWO, None),
     "rank_svc": (RankSVC(), X_THREE[::3], Y_THREE[::3]),
+    "mkl_svc": (MKLSVC(C=10), scaled(X_TWO), Y_TWO),
+    "mkl_svr": (MKLSVR(norm=2), scaled(X_TWO), TARGETS),
+    "mkl_one_class_svm": (MKLOneClassSVM(nu=0.2, norm=2), scaled(X_TWO), None),
     "transductive_svc": (TransductiveSVC(), scaled(X_TWO), np.where(np.arange(len(Y_TWO)) % 9, -1, Y_TWO)),
     "transductive_svc concave-convex": (
         TransductiveSVC(method="concave_convex"),

@@ -19,6 +19,8 @@ import maxmargin
 from maxmargin import (
     LSSVC,
     LSSVR,
+    MKLSVC,
+    MKLSVR,
     SVC,
     SVDD,
     SVR,
@@ -26,6 +28,7 @@ from maxmargin import (
     LinearOneClassSVM,
     LinearSVC,
     LinearSVR,
+    MKLOneClassSVM,
     NuSVC,
     NuSVR,
     OneClassSVM,
@@ -59,6 +62,7 @@ LINEAR = {
     "LinearSVR": LinearSVR(C=3.0, intercept_scaling=2.0),
     "LinearOneClassSVM": LinearOneClassSVM(nu=0.2),
 }
+SEVERAL_KERNELS = {"MKLSVC": MKLSVC(), "MKLSVR": MKLSVR(norm=2), "MKLOneClassSVM": MKLOneClassSVM(norm=2)}
 LANDMARKS = KernelApproximationSVC(n_components=20, random_state=0)
 METHODS = ("predict", "decision_function", "score_samples")
 
@@ -126,8 +130,16 @@ def assert_same_model(found, expected, X):
             assert_same(getattr(found, method)(X), getattr(expected, method)(X))
 
 
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("name", SEVERAL_KERNELS)
+def test_several_kernels(name, make):
+    X, y = samples()
+    model = clone(SEVERAL_KERNELS[name]).fit(make(X), y)
+    assert_same_model(round_trip(model), model, make(X))
+
+
 def test_every_estimator_is_tested():
-    assert {*ESTIMATORS, *LINEAR, type(LANDMARKS).__name__} == set(fitted_schema.MACHINES)
+    assert {*ESTIMATORS, *LINEAR, *SEVERAL_KERNELS, type(LANDMARKS).__name__} == set(fitted_schema.MACHINES)
     assert set(estimators.__all__) - set(fitted_schema.MACHINES) == {"OnlineSVC", "OnlineOneClassSVM"}  # for pickle
 
 

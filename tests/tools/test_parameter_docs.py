@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from maxmargin import estimators
+from maxmargin import StructuredSVC, estimators
 from maxmargin.search import estimators as search_estimators
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # the tools are not installed
@@ -14,6 +14,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))  # the tools are not i
 from tools import parameter_docs
 
 ESTIMATORS = {name: getattr(package, name) for package in (estimators, search_estimators) for name in package.__all__}
+ESTIMATORS["StructuredSVC"] = StructuredSVC
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -5,7 +5,7 @@
     kernel               SVC, NuSVC, SVR, NuSVR, LSSVC, LSSVR, QuantileSVR, OneClassSVM, SVDD, MKLSVC, MKLSVR,
                          MKLOneClassSVM, RankSVC, TransductiveSVC
     linear               LinearSVC, LinearSVR, LinearOneClassSVM, KernelApproximationSVC
-    structured           StructuredSVC
+    structured           StructuredSVC, whose samples are no table
     online               OnlineSVC, OnlineOneClassSVM
     active               active learning, importance weights
     fit_trace            `maxmargin.trace`: the dual vector after every step of a fit
@@ -15,7 +15,7 @@
     left_out_attributes  leave-one-out as attributes of fitted machines
     regularization_path  `maxmargin.regularization_path`: kernel machines for all C
 
-Public are the names in `__all__`, under ``maxmargin``.
+Public are the names in `__all__` and `StructuredSVC`, under ``maxmargin``.
 """
 
 from maxmargin.estimators.kernel import (
@@ -37,7 +37,6 @@ from maxmargin.estimators.kernel import (
 from maxmargin.estimators.linear import KernelApproximationSVC, LinearOneClassSVM, LinearSVC, LinearSVR
 from maxmargin.estimators.online.online_one_class_svm import OnlineOneClassSVM
 from maxmargin.estimators.online.online_svc import OnlineSVC
-from maxmargin.estimators.structured import StructuredSVC
 
 __all__ = [
     "LSSVC",
@@ -59,6 +58,5 @@ __all__ = [
     "OnlineSVC",
     "QuantileSVR",
     "RankSVC",
-    "StructuredSVC",
     "TransductiveSVC",
 ]
