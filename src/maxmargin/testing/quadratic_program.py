@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import clarabel
+from importlib import import_module
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
@@ -14,6 +16,7 @@ def solve_quadratic_program(problem: DualProblem) -> tuple[float, np.ndarray]:
 
     A kink is a second variable t ≥ |b| of its own cost.
     """
+    clarabel = _clarabel()
     n = problem.size
     everything = np.arange(n)
     M = problem.matrix.block(everything, everything)
@@ -45,3 +48,10 @@ def solve_quadratic_program(problem: DualProblem) -> tuple[float, np.ndarray]:
     ).solve()
     point = np.array(solution.x)[:n]
     return float(problem.linear @ point - problem.kink @ np.abs(point) - 0.5 * point @ M @ point), point
+
+
+def _clarabel() -> Any:
+    try:
+        return import_module("clarabel")
+    except ImportError as error:
+        raise ImportError("the reference solution needs the package 'clarabel': pip install 'maxmargin[qp]'") from error
