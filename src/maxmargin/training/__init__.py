@@ -11,6 +11,7 @@
     small_problems     small problems in one native call
     joined_models      problems posed as one, and their models, made when they are read
     transduction       sequences of problems for samples without labels
+    kernel_subproblem  subproblems that share the weights of several kernels
     multiple_kernels   weights of several kernels, learned with the dual vectors
     hard_margin_start  separability and the start of a hard margin
 

@@ -13,7 +13,7 @@ support vectors alone; those that it misses become active as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -32,6 +32,7 @@ from maxmargin.solvers.kernel_weights import closed_form_step, curvature_of, sec
 from maxmargin.solvers.kernel_weights.second_order import free_variables
 from maxmargin.solvers.monitor import Interruption, SolverStoppedError, status_of
 from maxmargin.training.fit_context import MAX_PRECOMPUTED_ROWS, FitContext
+from maxmargin.training.kernel_subproblem import KernelSubproblem, sample_of, samples_first
 from maxmargin.training.pipeline import solve_in_units
 from maxmargin.training.problem_scale import ProblemScale, check_representable
 from maxmargin.training.trained_model import TrainedModel
@@ -64,45 +65,8 @@ SAMPLE_TOLERANCE = 1e-2
 #: The most kernels that become active at a time.
 MAX_NEW_KERNELS = 8
 
-#: A sample of this many rows is solved first if there are at least twice as many, and this many kernels.
-SAMPLE_ROWS, MIN_KERNELS_FOR_SAMPLE = 500, 4
-
-
 #: Of inner solves: observers are told of every change of the weights.
 NO_OBSERVER = SharedCallback(None)
-
-
-@dataclass(frozen=True)
-class KernelSubproblem:
-    """One of the subproblems that share the weights of the kernels.
-
-    Attributes
-    ----------
-    rows : int array
-        Its training samples, by their place among all that take part.
-    pose : callable
-        From a matrix and the places of its samples among `rows` to the dual problem.
-    factor : float
-        On the costs, for a sample of the rows: bounds and sums of the dual variables are as much larger.
-    """
-
-    rows: Indices
-    pose: Callable[[SymmetricMatrix, Indices], DualProblem]
-    factor: float = 1.0
-
-    def posed(self, matrix: SymmetricMatrix) -> DualProblem:
-        """Return the dual problem on a matrix of these rows."""
-        problem = self.pose(matrix, np.arange(len(self.rows)))
-        if self.factor == 1.0:
-            return problem
-        scaled = {name: self.factor * getattr(problem, name) for name in ("lower", "upper", "total")}
-        return replace(problem, **scaled)
-
-    def taken(self, place: Indices) -> KernelSubproblem:
-        """Return the problem on those of its rows that have a `place` of at least 0 in a sample."""
-        kept = np.flatnonzero(place[self.rows] >= 0)
-        larger = len(self.rows) / max(1, len(kept))
-        return KernelSubproblem(place[self.rows[kept]], lambda matrix, at: self.pose(matrix, kept[at]), larger)
 
 
 @dataclass(frozen=True)
@@ -160,7 +124,7 @@ def train_combination(
     `strata` is a class of each row, of which a sample takes equal parts.
     """
     weights = np.full(len(sources), len(sources) ** (-1.0 / p))
-    steps, of_sample = 0, _sample_of(strata) if p == 1 and _samples_first(sources) else None
+    steps, of_sample = 0, sample_of(strata) if p == 1 and samples_first(sources) else None
     if of_sample is not None:
         place = np.full(sources[0].size, -1)
         place[of_sample] = np.arange(len(of_sample))
@@ -178,18 +142,6 @@ def _gradient(problem: DualProblem, solution: Solution) -> Floats:
     """Return the gradient of a solution, of which a solver may not know all."""
     known = solution.gradient
     return known if known is not None and np.isfinite(known).all() else problem.gradient(solution.dual)
-
-
-def _samples_first(sources: Sequence[SymmetricMatrix]) -> bool:
-    """Return whether a sample of the rows is solved first: where the matrices of many kernels have to be computed."""
-    computed = [source for source in sources if not isinstance(source, PrecomputedMatrix)]
-    return len(computed) >= MIN_KERNELS_FOR_SAMPLE and sources[0].size >= 2 * SAMPLE_ROWS
-
-
-def _sample_of(strata: Indices) -> Indices:
-    """Return about `SAMPLE_ROWS` rows, of each stratum in proportion, always the same."""
-    order = np.lexsort((np.random.default_rng(0).permutation(len(strata)), strata))
-    return np.sort(order[:: max(1, len(strata) // SAMPLE_ROWS)])
 
 
 class _CombinationFit:

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 import maxmargin
 from maxmargin import MKLSVC, MKLSVR, SVC, SVR, MKLOneClassSVM, OneClassSVM, Status
 from maxmargin.kernels import Gaussian, Laplacian, Linear, OnFeatures, Polynomial, UnitDiagonal
-from maxmargin.training import multiple_kernels
+from maxmargin.training import kernel_subproblem
 
 KERNELS = [Linear(), Gaussian(0.05), Gaussian(0.5), Polynomial(2, 0.2, 1.0), OnFeatures(Gaussian(1.0), [0, 2])]
 
@@ -350,7 +350,7 @@ class TestFits:
         X, y = two_classes(300)
         families = ["linear", {"gamma_factors": [0.1, 1.0, 10.0]}, {"features": "each"}]
         whole = MKLSVC(families, tol=1e-6).fit(X, y)
-        monkeypatch.setattr(multiple_kernels, "SAMPLE_ROWS", 60)
+        monkeypatch.setattr(kernel_subproblem, "SAMPLE_ROWS", 60)
         parts = MKLSVC(families, tol=1e-6).fit(X, y)
         assert parts.certificate_.relative_gap <= 1e-6
         assert parts.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=2e-6)

@@ -14,7 +14,7 @@ from maxmargin.machines.multiclass.strategy import LabelledData
 from maxmargin.machines.validation.parameters import check_choice, check_flag, check_number
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.problems import DualProblem
-from maxmargin.training.multiple_kernels import KernelSubproblem
+from maxmargin.training.kernel_subproblem import KernelSubproblem
 from maxmargin.training.small_problems import TwoClassFormulation, TwoClassSamples
 
 

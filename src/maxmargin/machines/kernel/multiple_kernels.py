@@ -24,7 +24,8 @@ from maxmargin.matrices import KernelMatrix, PrecomputedMatrix, SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem, Status
 from maxmargin.resources import thread_count
 from maxmargin.solvers import StoppingRule
-from maxmargin.training.multiple_kernels import KernelSubproblem, TrainedCombination, train_combination
+from maxmargin.training.kernel_subproblem import KernelSubproblem
+from maxmargin.training.multiple_kernels import TrainedCombination, train_combination
 
 #: The choices of `normalize` besides None.
 NORMALISATIONS = ("trace", "diagonal")
