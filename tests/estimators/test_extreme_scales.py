@@ -259,7 +259,8 @@ def test_random_extreme_fits(name: str) -> None:
 
 def test_cases_cover_all_estimators() -> None:
     public = {name for name in maxmargin.__all__ if hasattr(getattr(maxmargin, name), "fit")}
-    assert public - {"ActiveLearner", "StructuredSVC", *search_estimators.__all__} == set(ESTIMATORS)
+    without = {"ActiveLearner", "KernelRFE", "StructuredSVC", "TransductiveSVC"}  # of other problems than a dual one
+    assert public - without - {*search_estimators.__all__} == set(ESTIMATORS)
 
 
 @pytest.mark.parametrize(

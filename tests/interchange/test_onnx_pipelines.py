@@ -74,6 +74,19 @@ def test_estimators(name, classes):
     assert_agrees(to_onnx(pipeline), pipeline, X)
 
 
+@pytest.mark.parametrize("normalize", ["trace", "diagonal", None])
+@pytest.mark.parametrize("name", ["MKLSVC", "MKLSVR", "MKLOneClassSVM"])
+def test_kernels_of_some_features(name, normalize):
+    kernels = [
+        {"kernel": "linear", "features": [0, 2]},
+        {"kernel": "rbf", "features": "each"},
+        {"kernel": "poly", "coef0": 1.0},
+        "laplacian",
+    ]
+    pipeline = make_pipeline(StandardScaler(), getattr(estimators, name)(kernels, norm=2, normalize=normalize))
+    assert_agrees(to_onnx(pipeline.fit(X, Y)), pipeline, X)
+
+
 @pytest.mark.parametrize("labels", [[3, -7, 5], ["no", "yes", "maybe"], [1.0, 2.0, 4.0]], ids=str)
 @pytest.mark.parametrize("probability", [False, True])
 def test_labels_and_probabilities(labels, probability):

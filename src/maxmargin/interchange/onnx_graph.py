@@ -13,13 +13,28 @@ float32, and support only four kernels.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.interchange.class_registry import KERNELS
-from maxmargin.kernels import ChiSquared, Gaussian, Kernel, Laplacian, Linear, Polynomial, Product, Scaled, Sigmoid, Sum
+from maxmargin.kernels import (
+    ChiSquared,
+    Combination,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    OnFeatures,
+    Polynomial,
+    Product,
+    Scaled,
+    Sigmoid,
+    Sum,
+    UnitDiagonal,
+)
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
@@ -98,6 +113,15 @@ def _block(graph: Graph, kernel: Kernel, samples: str, support: Floats) -> str:
     if isinstance(kernel, Sum | Product):
         parts = (kernel_block(graph, part, samples, support) for part in (kernel.first, kernel.second))
         return graph("Add" if isinstance(kernel, Sum) else "Mul", *parts)
+    if isinstance(kernel, Combination):
+        return _weighted_sum(graph, kernel, lambda part: kernel_block(graph, part, samples, support))
+    if isinstance(kernel, OnFeatures):
+        return kernel_block(graph, kernel.kernel, _columns(graph, kernel, samples), support[:, list(kernel.features)])
+    if isinstance(kernel, UnitDiagonal):
+        block = kernel_block(graph, kernel.kernel, samples, support)
+        of_samples = _unit_factors(graph, kernel_diagonal(graph, kernel.kernel, samples))
+        of_support = _unit_factors(graph, kernel_diagonal(graph, kernel.kernel, graph.constant(support)))
+        return graph("Mul", graph("Mul", block, of_samples), graph("Transpose", of_support))
     if isinstance(kernel, Polynomial | Sigmoid):
         product = graph("MatMul", samples, graph.constant(float(kernel.gamma) * support.T))
         return _of_product(graph, kernel, product)
@@ -121,12 +145,40 @@ def kernel_diagonal(graph: Graph, kernel: Kernel, samples: str) -> str:
         return graph("Add" if isinstance(kernel, Sum) else "Mul", *parts)
     if isinstance(kernel, Scaled):
         return graph("Mul", kernel_diagonal(graph, kernel.kernel, samples), graph.number(kernel.factor))
+    if isinstance(kernel, Combination):
+        return _weighted_sum(graph, kernel, lambda part: kernel_diagonal(graph, part, samples))
+    if isinstance(kernel, OnFeatures):
+        return kernel_diagonal(graph, kernel.kernel, _columns(graph, kernel, samples))
+    if isinstance(kernel, UnitDiagonal):
+        positive = graph("Greater", kernel_diagonal(graph, kernel.kernel, samples), graph.number(0.0))
+        return graph("Where", positive, graph.number(1.0), graph.number(0.0))
     squares = _sum_of_squares(graph, samples)
     if isinstance(kernel, Linear):
         return squares
     if isinstance(kernel, Polynomial | Sigmoid):
         return _of_product(graph, kernel, graph("Mul", squares, graph.number(float(kernel.gamma))))
     return graph("Exp", graph("Mul", squares, graph.number(0.0)))  # 1 for each
+
+
+def _weighted_sum(graph: Graph, kernel: Combination, term: Callable[[Kernel], str]) -> str:
+    """Add the sum of the terms of the weighted kernels; those of weight 0 are left out."""
+    pairs = zip(kernel.weights, kernel.kernels, strict=True)
+    terms = [term(Scaled(weight, part)) for weight, part in pairs if weight > 0]
+    if not terms:
+        return graph("Mul", term(kernel.kernels[0]), graph.number(0.0))
+    return reduce(lambda total, one: graph("Add", total, one), terms)
+
+
+def _columns(graph: Graph, kernel: OnFeatures, samples: str) -> str:
+    """Add the samples with the features of a kernel only."""
+    return graph("Gather", samples, graph.constant(np.array(kernel.features, dtype=np.int64)), axis=1)
+
+
+def _unit_factors(graph: Graph, diagonal: str) -> str:
+    """Add 1/√k(x, x), 0 where k(x, x) is not above 0."""
+    positive, one = graph("Greater", diagonal, graph.number(0.0)), graph.number(1.0)
+    factors = graph("Div", one, graph("Sqrt", graph("Where", positive, diagonal, one)))
+    return graph("Where", positive, factors, graph.number(0.0))
 
 
 def _of_product(graph: Graph, kernel: Polynomial | Sigmoid, product: str) -> str:

@@ -18,6 +18,7 @@ from maxmargin.interchange.onnx_probabilities import add_class_probabilities, ad
 from maxmargin.kernels import Linear
 from maxmargin.machines.kernel.function_estimator import KernelRegressor
 from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
+from maxmargin.machines.kernel.mkl_one_class_svm import MKLOneClassSVM
 from maxmargin.machines.kernel.one_class_svm import OneClassSVM
 from maxmargin.machines.kernel.quantile_svr import QuantileSVR
 from maxmargin.machines.kernel.rank_svc import RankSVC
@@ -37,7 +38,7 @@ CLASSIFIERS = (KernelClassifier, LinearSVC, KernelApproximationSVC)
 
 def check_exportable(model: Any) -> None:
     """Raise unless it is a fitted estimator that has operators."""
-    if not isinstance(model, (*CLASSIFIERS, LinearEstimator, OneClassSVM, SVDD, *REGRESSORS)):
+    if not isinstance(model, (*CLASSIFIERS, LinearEstimator, OneClassSVM, MKLOneClassSVM, SVDD, *REGRESSORS)):
         raise ValueError(f"{type(model).__name__} cannot be exported to ONNX; the other estimators of maxmargin can")
     if not hasattr(model, "intercept_"):
         raise ValueError(f"this {type(model).__name__} is not fitted yet; fit it before exporting")
