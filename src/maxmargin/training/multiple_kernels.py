@@ -28,7 +28,7 @@ from maxmargin.matrices.combined_matrix import BaseMatrices
 from maxmargin.problems import Certificate, Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.combination_certificate import certify_combination, dual_norm, squared_norms
 from maxmargin.solvers import SharedCallback, StoppingRule
-from maxmargin.solvers.kernel_weights import closed_form_step, curvature_of, second_order_step
+from maxmargin.solvers.kernel_weights import ValuePlanes, closed_form_step, curvature_of, second_order_step
 from maxmargin.solvers.kernel_weights.second_order import free_variables
 from maxmargin.solvers.monitor import Interruption, SolverStoppedError, status_of
 from maxmargin.training.fit_context import MAX_PRECOMPUTED_ROWS, FitContext
@@ -52,6 +52,9 @@ ROUNDING = 1e-13
 
 #: Halvings of a step before the weights are taken to be as good as float64 allows.
 MAX_HALVINGS = 25
+
+#: The share of the weights where the cutting planes have their minimum in new weights; the rest are the best ones.
+PLANE_SHARE = 0.5
 
 #: The most changes of the weights, unless the user sets a limit: a few dozen are usual.
 MAX_STEPS = 1000
@@ -84,6 +87,11 @@ class Evaluation:
     violation: float
     squared: Floats
     curvature: Floats | None
+
+    @property
+    def constant(self) -> float:
+        """The value at weights of 0: linear in the dual vectors."""
+        return self.value + 0.5 * float(self.weights @ self.squared)
 
     def lacking(self, p: float) -> float:
         """Return what the weights lack to be optimal at these dual vectors."""
@@ -144,6 +152,17 @@ def _gradient(problem: DualProblem, solution: Solution) -> Floats:
     return known if known is not None and np.isfinite(known).all() else problem.gradient(solution.dual)
 
 
+def _values(problems: Sequence[DualProblem], solutions: Sequence[Solution]) -> tuple[float, float, float]:
+    """Return the sum of the dual values, that of the duality gaps, and the largest violation."""
+    gradients = [_gradient(problem, one) for problem, one in zip(problems, solutions, strict=True)]
+    solved = [
+        (problem, one.dual, gradient) for problem, one, gradient in zip(problems, solutions, gradients, strict=True)
+    ]
+    value = sum((problem.value(dual, gradient) for problem, dual, gradient in solved), 0.0)
+    gap = sum((known_gap(problem, dual, gradient) for problem, dual, gradient in solved), 0.0)
+    return value, gap, max(known_violation(problem, dual, gradient) for problem, dual, gradient in solved)
+
+
 class _CombinationFit:
     """The weights of kernels and the solutions of the subproblems on some rows."""
 
@@ -200,7 +219,7 @@ class _CombinationFit:
         while True:
             assert current is not None
             if current.joint_gap(self.p) > self.tolerance * current.size(self.p):
-                following = self._solved_better(current) or self._improved(current)
+                following = self._solved_better(current) or self._improved(current) or self._by_planes(current)
                 if following is not None:
                     current = following
                     continue
@@ -254,6 +273,43 @@ class _CombinationFit:
             share *= min(0.7, max(0.1, slope / (slope - end))) if end > 0 else 0.5
         return None
 
+    def _by_planes(self, current: Evaluation) -> Evaluation | None:
+        """Return the mean of dual vectors that meets the tolerance; None if rounding is in the way.
+
+        New weights are between the best ones and those that the planes allow at the least.
+        """
+        if self.p != 1:
+            return None
+        planes, best, last, idle = ValuePlanes(), current, -np.inf, 0
+        tried = current
+        while idle < MAX_HALVINGS:
+            active = self.active
+            planes.add(tried.constant, tried.squared[active], [one.dual for one in tried.solutions])
+            bound, lowest, mean = planes.minimise()
+            if best.value + best.gap - bound <= self.tolerance * best.size(self.p):
+                averaged = self._at(best.weights, mean)
+                if averaged.joint_gap(self.p) <= self.tolerance * averaged.size(self.p):
+                    return averaged
+            idle = idle + 1 if bound <= last + ROUNDING * abs(bound) else 0
+            last = max(last, bound)
+            outer = np.zeros(len(best.weights))
+            outer[active] = lowest
+            tried = self._evaluate(
+                self._normalised(PLANE_SHARE * outer + (1.0 - PLANE_SHARE) * best.weights), INNER_SHARE
+            )
+            if tried.value + tried.gap < best.value + best.gap:
+                best = tried
+        return None
+
+    def _at(self, weights: Floats, duals: Sequence[Floats]) -> Evaluation:
+        """Return the evaluation of given dual vectors."""
+        problems = self._posed(weights)
+        solutions = [
+            Solution(dual, problem.gradient(dual), Status.CONVERGED, Counters())
+            for problem, dual in zip(problems, duals, strict=True)
+        ]
+        return Evaluation(weights, solutions, *_values(problems, solutions), *self._derivatives(problems, solutions))
+
     def _slope(self, evaluation: Evaluation, direction: Floats) -> float:
         """Return the derivative of the value in a direction; that of a constant sum does not see what all q_m share."""
         squared = evaluation.squared
@@ -291,13 +347,8 @@ class _CombinationFit:
         last = self.best.lacking(self.p) if self.best is not None else np.inf
         while True:
             solutions = [self._solved(problem, start) for problem, start in zip(problems, self.starts, strict=True)]
-            duals = [one.dual for one in solutions]
-            self.starts = list(duals)
-            gradients = [_gradient(problem, one) for problem, one in zip(problems, solutions, strict=True)]
-            solved = list(zip(problems, duals, gradients, strict=True))
-            value = sum((problem.value(dual, gradient) for problem, dual, gradient in solved), 0.0)
-            gap = sum((known_gap(problem, dual, gradient) for problem, dual, gradient in solved), 0.0)
-            worst = max(known_violation(problem, dual, gradient) for problem, dual, gradient in solved)
+            self.starts = [one.dual for one in solutions]
+            value, gap, worst = _values(problems, solutions)
             size = max(abs(value), abs(value + gap)) if np.isfinite(gap) else abs(value)
             wanted = (INNER_SHARE if share is None else share) * self.tolerance * size
             if share is None:

@@ -163,8 +163,8 @@ class TestOutput:
     @pytest.mark.parametrize(
         "command",
         ["liblinear-train -c 0 iris", "liblinear-train -e 0 iris", "liblinear-train -s 11 -p -1 iris",
-         "liblinear-train -s 9 iris", "liblinear-train -x iris", "liblinear-train -v 1 iris", "liblinear-train",
-         "liblinear-train -C -s 1 iris", "liblinear-train nothing", "liblinear-train -q iris no/where",
+         "liblinear-train -x iris", "liblinear-train -v 1 iris", "liblinear-train",
+         "liblinear-train nothing", "liblinear-train -q iris no/where",
          "liblinear-predict nothing model out", "liblinear-predict iris nothing out", "liblinear-predict iris model",
          "liblinear-predict iris model no/where", "liblinear-predict -b 1 iris model out"],
     )  # fmt: skip
@@ -180,6 +180,7 @@ class TestOutput:
 @pytest.mark.parametrize(
     ("options", "message"),
     [("-s 0", "ERROR: -s 0 is logistic regression, which maxmargin does not have; the types that work are 1, 2 (sq"),
+     ("-s 9", "ERROR: unknown solver type 9; the types that work are 1, 2 (squared hinge), 3 (hinge)"),
      ("-R", "ERROR: To not regularize bias, must specify -B 1 along with -R"),
      ("-R -B 1", "ERROR: -R option supported only for solver L2R_LR"),
      ("-s 21 -B 1", "ERROR: prob->bias >=0, but this is ignored in ONECLASS_SVM"),

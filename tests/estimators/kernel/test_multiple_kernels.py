@@ -355,6 +355,19 @@ class TestFits:
         assert parts.certificate_.relative_gap <= 1e-6
         assert parts.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=2e-6)
 
+    @pytest.mark.parametrize(("C", "seed"), [(0.1, 0), (0.1, 2), (0.1, 5), (0.2, 4)])
+    def test_where_most_support_vectors_are_at_their_bounds(self, C, seed, monkeypatch):
+        """The value has kinks there, where only a mean of dual vectors is optimal."""
+        random = np.random.default_rng(seed)
+        X = random.integers(0, 3, size=(120, 8)).astype(float)
+        y = (X[:, :3].sum(axis=1) + random.normal(size=120) > 3).astype(int)
+        model = MKLSVC(["linear", {"gamma_factors": [0.1, 1.0, 10.0]}, {"features": "each"}], C=C)
+        assert model.fit(X, y).status_.converged
+        assert model.certificate_.relative_gap <= 1e-3
+        monkeypatch.setattr("maxmargin.training.multiple_kernels._CombinationFit._by_planes", lambda *_: None)
+        with pytest.warns(ConvergenceWarning):
+            assert model.fit(X, y).certificate_.relative_gap > 0.05
+
     @pytest.mark.parametrize("megabytes", [0.6, 2.0])
     def test_little_memory_changes_nothing_but_the_time(self, megabytes):
         X, y = two_classes(350)
