@@ -83,6 +83,16 @@ def test_labels_that_are_no_sets():
         MultiLabelModel().prepare(np.ones((2, 1)), np.array([0, 1]))
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_samples_that_are_not_finite(value):
+    chain, labels = ChainModel(), MultiLabelModel()
+    chain.prepare([np.ones((2, 3))], [[0, 1]])
+    labels.prepare(np.ones((2, 3)), [[0, 1], [1, 0]])
+    for model, sample in ((chain, np.full((2, 3), value)), (labels, np.full(3, value))):
+        with pytest.raises(ValueError, match="missing values"):
+            model.predict(np.ones(model.n_features), sample)
+
+
 def test_sequences_of_different_shapes():
     with pytest.raises(ValueError, match="one label for each element"):
         ChainModel().prepare([np.ones((2, 3))], [[0]])

@@ -9,7 +9,7 @@ import numpy as np
 
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
-from maxmargin.models.structured.joint_model import JointModel
+from maxmargin.models.structured.joint_model import JointModel, check_scores
 
 
 class ChainModel(JointModel):
@@ -106,6 +106,7 @@ class ChainModel(JointModel):
         of_elements, rest = np.split(weights, [count * self.n_inputs])
         transitions = rest[: count**2].reshape(count, count)
         scores = np.array(x @ of_elements.reshape(count, self.n_inputs).T, dtype=np.float64)
+        check_scores(scores)
         if right is not None:
             scores += 1.0
             scores[np.arange(len(right)), right] -= 1.0

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from maxmargin._typing import Floats
 
 
@@ -78,3 +80,9 @@ class JointModel(ABC):
     def collect(self, outputs: list[Any]) -> Any:
         """Return the predictions of several samples as `predict` of the estimator shall; by default the list."""
         return outputs
+
+
+def check_scores(scores: Floats) -> None:
+    """Raise if scores are not finite, of which the largest would be arbitrary."""
+    if not np.isfinite(scores).all():
+        raise ValueError("a score is NaN or infinite; check the samples for missing values")

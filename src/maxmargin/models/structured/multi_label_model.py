@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.models.structured.joint_model import JointModel
+from maxmargin.models.structured.joint_model import JointModel, check_scores
 
 
 class MultiLabelModel(JointModel):
@@ -109,6 +109,7 @@ class MultiLabelModel(JointModel):
         """Return the labels of the largest score, to which `values` of each label's two states are added."""
         of_labels, of_pairs = np.split(weights, [self.n_labels * (self.n_inputs + 1)])
         values[:, 1] += of_labels.reshape(self.n_labels, -1) @ np.append(x, 1.0)
+        check_scores(values)
         tables = of_pairs.reshape(-1, 2, 2)
         choices = np.empty((len(self.edges_), 2), dtype=np.int64)
         for k in range(len(self.edges_) - 1, -1, -1):  # children before their parents
