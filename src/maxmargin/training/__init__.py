@@ -12,6 +12,7 @@
     joined_models      problems posed as one, and their models, made when they are read
     transduction       sequences of problems for samples without labels
     kernel_subproblem  subproblems that share the weights of several kernels
+    kernel_evaluation  these subproblems, solved with fixed weights
     multiple_kernels   weights of several kernels, learned with the dual vectors
     hard_margin_start  separability and the start of a hard margin
 

@@ -14,24 +14,24 @@ support vectors alone; those that it misses become active as well.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.backends.optimality import known_gap, known_violation
 from maxmargin.deadline import check_deadline
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.matrices import PrecomputedMatrix, SymmetricMatrix
 from maxmargin.matrices.combined_matrix import BaseMatrices
 from maxmargin.problems import Certificate, Counters, DualProblem, Progress, Solution, Status, feasible_start
-from maxmargin.problems.combination_certificate import certify_combination, dual_norm, squared_norms
+from maxmargin.problems.combination_certificate import certify_combination, squared_norms
 from maxmargin.solvers import SharedCallback, StoppingRule
 from maxmargin.solvers.kernel_weights import ValuePlanes, closed_form_step, curvature_of, second_order_step
 from maxmargin.solvers.kernel_weights.second_order import free_variables
 from maxmargin.solvers.monitor import Interruption, SolverStoppedError, status_of
 from maxmargin.training.fit_context import MAX_PRECOMPUTED_ROWS, FitContext
+from maxmargin.training.kernel_evaluation import Evaluation, values_of
 from maxmargin.training.kernel_subproblem import KernelSubproblem, sample_of, samples_first
 from maxmargin.training.pipeline import solve_in_units
 from maxmargin.training.problem_scale import ProblemScale, check_representable
@@ -72,40 +72,6 @@ MAX_NEW_KERNELS = 8
 NO_OBSERVER = SharedCallback(None)
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """The subproblems, solved with fixed weights.
-
-    `value` is the sum of their dual values, `gap` that of their duality gaps, `squared` has q_m of each kernel, and
-    `curvature` the second derivatives of the value by the weights (p = 1).
-    """
-
-    weights: Floats
-    solutions: list[Solution]
-    value: float
-    gap: float
-    violation: float
-    squared: Floats
-    curvature: Floats | None
-
-    @property
-    def constant(self) -> float:
-        """The value at weights of 0: linear in the dual vectors."""
-        return self.value + 0.5 * float(self.weights @ self.squared)
-
-    def lacking(self, p: float) -> float:
-        """Return what the weights lack to be optimal at these dual vectors."""
-        return max(0.0, 0.5 * (dual_norm(self.squared, p) - float(self.weights @ self.squared)))
-
-    def joint_gap(self, p: float) -> float:
-        """Return the gap of the joint problem."""
-        return self.gap + self.lacking(p)
-
-    def size(self, p: float) -> float:
-        """Return the larger of primal and dual value of the joint problem."""
-        return max(abs(self.value + self.gap), abs(self.value - self.lacking(p)))
-
-
 class TrainedCombination(NamedTuple):
     """The result: weights with ‖weights‖_p = 1, a model for each subproblem, and the joint certificate."""
 
@@ -144,23 +110,6 @@ def train_combination(
     if steps:
         fit.active = np.flatnonzero(weights)
     return fit.finish(fit.run(weights), weights)
-
-
-def _gradient(problem: DualProblem, solution: Solution) -> Floats:
-    """Return the gradient of a solution, of which a solver may not know all."""
-    known = solution.gradient
-    return known if known is not None and np.isfinite(known).all() else problem.gradient(solution.dual)
-
-
-def _values(problems: Sequence[DualProblem], solutions: Sequence[Solution]) -> tuple[float, float, float]:
-    """Return the sum of the dual values, that of the duality gaps, and the largest violation."""
-    gradients = [_gradient(problem, one) for problem, one in zip(problems, solutions, strict=True)]
-    solved = [
-        (problem, one.dual, gradient) for problem, one, gradient in zip(problems, solutions, gradients, strict=True)
-    ]
-    value = sum((problem.value(dual, gradient) for problem, dual, gradient in solved), 0.0)
-    gap = sum((known_gap(problem, dual, gradient) for problem, dual, gradient in solved), 0.0)
-    return value, gap, max(known_violation(problem, dual, gradient) for problem, dual, gradient in solved)
 
 
 class _CombinationFit:
@@ -308,7 +257,7 @@ class _CombinationFit:
             Solution(dual, problem.gradient(dual), Status.CONVERGED, Counters())
             for problem, dual in zip(problems, duals, strict=True)
         ]
-        return Evaluation(weights, solutions, *_values(problems, solutions), *self._derivatives(problems, solutions))
+        return Evaluation(weights, solutions, *values_of(problems, solutions), *self._derivatives(problems, solutions))
 
     def _slope(self, evaluation: Evaluation, direction: Floats) -> float:
         """Return the derivative of the value in a direction; that of a constant sum does not see what all q_m share."""
@@ -348,7 +297,7 @@ class _CombinationFit:
         while True:
             solutions = [self._solved(problem, start) for problem, start in zip(problems, self.starts, strict=True)]
             self.starts = [one.dual for one in solutions]
-            value, gap, worst = _values(problems, solutions)
+            value, gap, worst = values_of(problems, solutions)
             size = max(abs(value), abs(value + gap)) if np.isfinite(gap) else abs(value)
             wanted = (INNER_SHARE if share is None else share) * self.tolerance * size
             if share is None:
